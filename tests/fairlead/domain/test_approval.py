@@ -1,4 +1,4 @@
-"""Approval by the policy, and the text of every objection."""
+"""Approval of a plan by its policy, and the reasons why a plan waits for a person."""
 
 from typing import Any
 
@@ -57,13 +57,13 @@ def test_all_objections_are_named() -> None:
     ],
 )
 def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
-    """Limits are inclusive; placing partitions without an owner needs no improvement."""
+    """Limits are inclusive; a plan for partitions without an owner needs no improvement."""
     assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved
 
 
 @pytest.mark.parametrize(("zone", "approved"), [("Europe/Berlin", True), ("UTC", False)])
 def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
-    """Midnight UTC is one o'clock in Berlin in winter."""
+    """At midnight UTC in winter, 01:00-05:00 has begun in Berlin, but not in UTC."""
     rules = Approval(automatic=True, hours=("01:00-05:00",), time_zone=zone)
     decision = decided(rules, facts())
     assert decision.approved is approved

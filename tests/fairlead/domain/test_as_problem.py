@@ -1,4 +1,4 @@
-"""Plans as assignment problems."""
+"""Conversion of a plan to an assignment problem."""
 
 from assignors.verifier import violations
 from fairlead.domain.as_problem import assignment_of, planned, problem_of
@@ -17,7 +17,7 @@ def test_plan_is_a_valid_solution_of_its_problem() -> None:
 
 
 def test_member_that_the_plan_does_not_know_is_part_of_the_problem() -> None:
-    """A new member keeps its partitions; they do not count as unowned."""
+    """A member that the plan does not name keeps its partitions."""
     owned = {"a": {"t": [0]}, "new": {"t": [1, 2], "u": [0]}}
     problem = problem_of(PLAN, owned)
     assert problem.members == ("a", "b", "new")

@@ -1,4 +1,4 @@
-"""Whether a plan still fits its group."""
+"""Differences between a group and the basis of its plan."""
 
 import pytest
 
@@ -11,7 +11,7 @@ COUNTS = {"t": 2, "u": 1}
 
 
 def test_group_that_is_as_planned_has_no_differences() -> None:
-    """Neither the order of subscriptions nor topics outside the plan matter."""
+    """The order of subscriptions does not matter, nor do topics outside the plan."""
     assert differences(PLAN, BOTH, COUNTS | {"other": 9}) == []
 
 
@@ -33,7 +33,7 @@ def test_each_difference_is_named(
 
 
 def test_a_long_list_of_differences_is_cut() -> None:
-    """If a fleet has left, not every member is listed."""
+    """Of eight new members, five are named and the others counted."""
     new_members = {f"n{number}": ["t", "u"] for number in range(8)}
     assert differences(PLAN, BOTH | new_members, COUNTS) == [
         "new members: n0, n1, n2, n3, n4, and 3 more"

@@ -1,4 +1,4 @@
-"""Figures of candidates."""
+"""Figures of candidate assignments."""
 
 from dataclasses import fields
 from typing import Any
@@ -10,7 +10,7 @@ from fairlead.domain.candidate_figures import METRICS, improvement
 
 
 def test_every_metric_of_an_assignment_is_stored() -> None:
-    """METRICS repeats the names, so that commands need not import numpy."""
+    """METRICS lists the fields of `Metrics`, for commands that must not import numpy."""
     assert tuple(field.name for field in fields(Metrics)) == METRICS
 
 
@@ -26,5 +26,5 @@ def test_every_metric_of_an_assignment_is_stored() -> None:
     ],
 )
 def test_improvement_is_a_share_of_the_forecast(before: Any, after: Any, share: Any) -> None:
-    """The share is unknown without a forecast, and 0 if neither forecast has a time lag."""
+    """The improvement is None if a forecast is missing, and 0 if neither has a time lag."""
     assert improvement({"forecast_time_lag_s": before}, {"forecast_time_lag_s": after}) == share

@@ -1,4 +1,4 @@
-"""Which groups are planned together, and which runs cover a choice of cohorts."""
+"""Which groups form a cohort, when a cohort is due, and which runs plan the chosen cohorts."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -66,7 +66,10 @@ def test_stretches_cover_exactly_the_chosen_cohorts(chosen: list[bool]) -> None:
 def test_cohort_is_due_once_in_each_interval_of_its_cadence(
     decided: datetime | None, tick: datetime, expected: list[str]
 ) -> None:
-    """Intervals start at the full hour, even after a delayed run; no cadence means every tick."""
+    """Hourly intervals start at the full hour, even if the last run was late.
+
+    A cohort without a cadence is due at every tick.
+    """
     decided_at = {"hourly": decided, "often": decided} if decided else {}
     assert due(["hourly", "often"], [HOURLY], decided_at, tick) == expected
 

@@ -1,4 +1,4 @@
-"""A plan, one consumer at a time."""
+"""Changes that a plan makes for each consumer."""
 
 from fairlead.domain.as_problem import planned
 from fairlead.domain.consumers import ConsumerChange, changes, load
@@ -23,5 +23,5 @@ def test_new_and_former_consumers_are_listed_with_zeros() -> None:
 
 
 def test_partition_without_a_weight_has_no_records() -> None:
-    """The partition was added after the plan, or its topic had no lag."""
+    """A partition without a weight in the plan is counted, but adds no records."""
     assert load(PLAN, {"a": {"t": [0, 9], "other": [0]}}, "a") == (3, 100)

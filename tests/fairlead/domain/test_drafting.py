@@ -1,4 +1,4 @@
-"""Decisions from a snapshot and its candidates."""
+"""Decisions, and drafts of plans, from a snapshot and its candidates."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.samples import filled, samples
 
 POLICY = Policy(assignors=("lag-aware", "range"))
 Tables = tuple[pa.Table, pa.Table]
-#: By member: its subscriptions, and the partitions of `t` that it owns.
+#: By member: the topics of its subscription, and the partitions of `t` that it owns.
 Members = dict[str, tuple[tuple[str, ...], list[int]]]
 
 
@@ -33,9 +33,9 @@ def snapshot(
     commits_every: int = 1,
     **described: Any,
 ) -> Tables:
-    """Return a sample of one group and its candidates, analysed as `tests.recalled` is.
+    """Return a snapshot of one group and its candidates, analysed with invented earlier samples.
 
-    Its members commit once in `commits_every` samples.
+    The group's members commit once in `commits_every` samples.
     """
     names = sorted(members)
     owner = [-1] * len(lags)
@@ -66,7 +66,7 @@ def snapshot(
 
 
 def _held_back(series: pa.Table, every: int) -> pa.Table:
-    """Repeat the commits of every n-th sample in the samples that follow."""
+    """Replace commits so that they change only at every n-th sample."""
     rows = series.to_pylist()
     for number, row in enumerate(rows):
         row["committed"] = rows[number - number % every]["committed"]
@@ -82,7 +82,7 @@ TWO: Members = {"a": (("t",), [0, 1]), "b": (("t",), [2])}
 
 
 def test_draft_has_the_chosen_candidate_and_its_changes() -> None:
-    """Shares, weights, partition counts, moves and metrics come from one snapshot."""
+    """The draft has the candidate's shares, moves and metrics, and the snapshot's weights."""
     draft = decide(snapshot(TWO, [100, 60, 5]))
     assert isinstance(draft, PlanDraft)
     assert draft.assignor == "lag-aware"
@@ -101,7 +101,10 @@ def test_draft_has_the_chosen_candidate_and_its_changes() -> None:
 
 
 def test_forecast_of_other_plans_equals_that_of_the_analysis() -> None:
-    """Records read by members that commit rarely do not count as behind."""
+    """The draft's forecast for the present owners is that of the analysis.
+
+    Members commit rarely: records that they have read since do not count as lag.
+    """
     draft = decide(snapshot(TWO, [100, 60, 5], commits_every=4))
     assert isinstance(draft, PlanDraft)
     assert draft.prospect is not None
@@ -181,7 +184,7 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
 
 
 def test_group_with_a_broker_assignor_gets_topic_ids_and_advice() -> None:
-    """The document has the topic ids; advice about the broker's assignor follows the evidence."""
+    """If brokers assign, the draft has topic ids, and its evidence has advice on the assignor."""
     draft = decide(
         snapshot(
             TWO, [100, 60, 5], group_type="consumer", protocol="uniform", topic_ids=["dG9waWM"]

@@ -1,4 +1,4 @@
-"""Which policy decides, and why, in an order that people can follow."""
+"""Explanations of which policy decides for a group, and why."""
 
 from datetime import timedelta
 

@@ -1,10 +1,10 @@
-"""Names, units and texts of figures."""
+"""Names, units and formats of figures."""
 
 from fairlead.domain.figures import FIGURES, figure
 
 
 def test_text_of_a_value_follows_its_unit() -> None:
-    """Units are durations, shares, counts and money; a missing value is, for example, "unknown"."""
+    """Values are formatted by unit; each figure has its own text for a missing value."""
     assert figure("forecast_time_lag_s").text(7300.0) == "2 h"
     assert figure("adherence").text(0.9999) == "99.9 %"
     assert figure("lag_max_predicted").text(18_125) == "18,125"

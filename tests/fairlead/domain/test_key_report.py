@@ -1,4 +1,4 @@
-"""Keys, partitioners and more partitions, from samples whose truth is known."""
+"""Reports about keys, partitioners and more partitions, from logs with known keys."""
 
 from collections import Counter
 from zlib import crc32
@@ -28,7 +28,7 @@ def by_chance(key: bytes, count: int) -> int:
 
 
 def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Log:
-    """Return the keys of each partition's records, in order; null keys go to partitions in turn."""
+    """Distribute keys to partitions, null keys in turn; return each partition's keys."""
     partitions: Log = [[] for _ in range(count)]
     for number, key in enumerate(keys):
         partitions[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]
@@ -36,7 +36,7 @@ def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Lo
 
 
 def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSample:
-    """Sample logs in which each offset has a record."""
+    """Return a sample of the records in logs without gaps."""
     window = LogWindow("t", np.zeros(len(log), np.int64), np.array([len(each) for each in log]), 60)
     planned = plan_runs(window, records, runs, seed=seed)
     cells: Counter[tuple[int, bytes | None]] = Counter()
@@ -49,7 +49,7 @@ def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSamp
 
 
 def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None]:
-    """Return keys of a Zipf distribution; `giant` is an additional share of the first key."""
+    """Return random keys of a Zipf distribution; `giant` is added to the share of the first key."""
     random = np.random.default_rng(3)
     weights = 1 / np.arange(1, 5_001) ** exponent
     weights *= (1 - giant) / weights.sum()
@@ -59,7 +59,10 @@ def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None
 
 @pytest.mark.parametrize("exponent", [0.8, 1.1])
 def test_intervals_contain_nine_of_ten_true_shares(exponent: float) -> None:
-    """Shares of the ten heaviest keys, in twelve samples of a twentieth of the records."""
+    """Intervals of the ten heaviest keys contain the true share in at least 85 % of cases.
+
+    Twelve samples, each of a twentieth of the records, are taken.
+    """
     keys = drawn(100_000, exponent)
     truth = {key: count / len(keys) for key, count in Counter(keys).most_common(10)}
     log = logs(keys, 6)
@@ -86,7 +89,7 @@ def test_interval_is_wider_if_equal_keys_are_adjacent() -> None:
 
 
 def test_complete_sample_is_exact() -> None:
-    """Intervals are points, and loads are exact."""
+    """If all records are sampled, shares and loads are exact and intervals are points."""
     keys = drawn(2_000, 1.0)
     shares = KeyShares(read(logs(keys, 3), 5_000))
     (first, *_) = shares.heaviest(1)
@@ -105,7 +108,7 @@ def test_complete_sample_is_exact() -> None:
     ],
 )
 def test_partitioner_is_recognised(place: object, count: int, name: str) -> None:
-    """Keys' partitions show the partitioner, unless there is only one partition."""
+    """The partitions of keys reveal the partitioner; with one partition, murmur2 is assumed."""
     shares = KeyShares(read(logs(drawn(20_000, 0.8), count, place), 5_000))
     assert shares.placement[0] == name
     assert len(key_report(shares)["scenarios"]) == (1 if name == "unknown" else 2)
@@ -113,7 +116,7 @@ def test_partitioner_is_recognised(place: object, count: int, name: str) -> None
 
 @pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
 def test_load_of_more_partitions(place: object, count: int) -> None:
-    """A fifth of the records gives each load within 6 %; null keys are spread evenly."""
+    """From a fifth of the records, loads are right within 6 %; null keys are spread evenly."""
     keys = drawn(100_000, 0.8) + [None] * 9_000
     shares = KeyShares(read(logs(keys, 6, place), 20_000))
     real = np.array([len(each) for each in logs(keys, count, place)])
@@ -121,7 +124,7 @@ def test_load_of_more_partitions(place: object, count: int) -> None:
 
 
 def test_verdicts() -> None:
-    """The verdicts name a giant key, missing keys, and a number of partitions that helps."""
+    """The verdict names a giant key, missing keys, or a number of partitions that helps."""
     sample = read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)
     giant = key_report(KeyShares(sample), show_keys=True)
     assert "One key alone is 3" in giant["verdict"]
@@ -137,7 +140,7 @@ def test_verdicts() -> None:
 def readers(
     count: int, capacity: float, partitions: int, others: tuple[float, ...] = ()
 ) -> Readers:
-    """Return consumers that are up to date with a topic of this many partitions."""
+    """Return consumers without lag that read a topic with this many partitions."""
     none = np.zeros(partitions + len(others))
     return Readers(
         capacities=np.full(count, capacity),
@@ -152,7 +155,7 @@ def readers(
 
 
 def test_smallest_number_of_partitions_that_consumers_can_take() -> None:
-    """The fastest consumer's capacity decides; the lag is forecast before and after."""
+    """Four partitions instead of two suffice for the consumers; both scenarios have a forecast."""
     keys = drawn(60_000, 0.3)
     shares = KeyShares(read(logs(keys, 2), 30_000))
     report = key_report(shares, readers=readers(4, 400.0, 2))
@@ -183,7 +186,7 @@ def test_share_of_time_is_by_reported_seconds() -> None:
 
 
 def test_other_topics_take_part_of_the_consumers() -> None:
-    """Partitions of the group's other topics are assigned to the same consumers."""
+    """The forecast includes the load that the group's other topics put on the consumers."""
     loads = np.array([60.0, 60.0])
     for others, utilisation in (((), 0.6), ((50.0, 50.0), 1.1)):
         busy = readers(2, 100.0, 2, others)
@@ -192,7 +195,7 @@ def test_other_topics_take_part_of_the_consumers() -> None:
 
 
 def test_runs_are_proportional_to_partitions() -> None:
-    """Larger partitions get more records, and no record is in two runs."""
+    """Larger partitions get more of the sampled records, and no record is sampled twice."""
     window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
     runs = plan_runs(window, 400, 100)
     taken = (runs.stop - runs.begin).sum(axis=0)

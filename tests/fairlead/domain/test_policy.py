@@ -1,4 +1,4 @@
-"""Policies: which one decides for a group, and which groups are planned at all."""
+"""Policies: the choice of a group's policy, the groups that are planned, and invalid rules."""
 
 import tomllib
 from datetime import timedelta
@@ -32,7 +32,7 @@ def test_earlier_policy_decides_between_equals() -> None:
 
 
 def test_character_sets_are_no_literals() -> None:
-    """A character set matches one character, however many it lists."""
+    """A character set such as [abc] counts as a wildcard when patterns are compared."""
     rules = [Policy(groups="orders-[abcdefgh]*"), Policy(groups="orders-a*")]
     assert policy_for("orders-abc", rules).groups == "orders-a*"
 
@@ -88,7 +88,7 @@ def test_invalid_rules_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_policy_keys_are_options_of_assignors_that_have_them() -> None:
-    """Keys are converted to the assignor's units; the assignor's options override them."""
+    """Policy keys become options of assignors that know them; an assignor's own options win."""
     policy = Policy(
         horizon=timedelta(minutes=5),
         max_moves=20,

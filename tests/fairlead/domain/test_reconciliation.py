@@ -1,4 +1,4 @@
-"""The table of steps: from any state of a group, steps lead to agreement and do no harm."""
+"""The table of reconciliation steps: from any state, steps come to an end and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ KINDS: Final[Sequence[Kind | None]] = (None, "plan", "withdrawn")
 
 @st.composite
 def situations(draw: st.DrawFn) -> Situation:
-    """Draw a state that a group can be in."""
+    """Draw a possible state of a group."""
     on_its_way, approved = draw(st.sampled_from(KINDS)), draw(st.booleans())
     followed = "plan" if on_its_way == "withdrawn" else draw(st.sampled_from(KINDS))
     published = followed == "plan"
@@ -38,7 +38,7 @@ def situations(draw: st.DrawFn) -> Situation:
 
 
 def after(group: Situation, action: Action) -> Situation:
-    """Return the state of a group after a step, if the topic accepts the record."""
+    """Return the state of a group after a step, if the plan topic accepts the record."""
     settled = replace(
         group, on_its_way=None, arrived=False, objection=None, difference="", lease=Lease.HOLDS
     )
@@ -56,7 +56,7 @@ def after(group: Situation, action: Action) -> Situation:
 
 @given(situations())
 def test_steps_come_to_an_end(group: Situation) -> None:
-    """After at most five steps there is nothing to do, or an alarm."""
+    """After at most five steps, there is nothing to do, or an alarm is raised."""
     for _ in range(5):
         action = decide(group).action
         group = after(group, action)
@@ -67,7 +67,7 @@ def test_steps_come_to_an_end(group: Situation) -> None:
 
 @given(situations())
 def test_no_invalid_plan_is_sent(group: Situation) -> None:
-    """Plans with an objection, with a damaged document or without an approval are not sent."""
+    """A plan that has an objection, has a damaged document or lacks approval is not sent."""
     action = decide(group).action
     if action is Action.SEND:
         assert group.on_its_way == "plan" or group.approved
@@ -90,7 +90,7 @@ def test_a_record_on_the_topic_is_stored_first(group: Situation) -> None:
 
 @given(situations())
 def test_a_group_without_a_step_agrees_with_the_topic(group: Situation) -> None:
-    """Nothing is pending or approved, and the topic agrees with the database."""
+    """If there is nothing to do, no plan is pending, and the topic agrees with the database."""
     if decide(group).action is Action.NOTHING:
         assert (group.on_its_way, group.approved, group.difference) == (None, False, "")
         assert group.followed != "plan" or group.lease is Lease.HOLDS
@@ -104,7 +104,7 @@ def test_an_alarm_says_why(group: Situation) -> None:
 
 @given(situations())
 def test_a_waiting_plan_delays_no_lease_renewal(group: Situation) -> None:
-    """The published plan's lease is renewed while an approved plan waits."""
+    """While an approved plan waits, the published plan's lease is renewed."""
     waits = replace(group, on_its_way=None, arrived=False, approved=True, objection=WAITS)
     if decide(waits).action is Action.ALARM and not waits.damage and waits.exists:
         assert waits.followed != "plan" or waits.lease is Lease.HOLDS

@@ -1,4 +1,4 @@
-"""Stored plans check their own integrity."""
+"""Integrity checks of stored plans."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

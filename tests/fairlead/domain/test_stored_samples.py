@@ -1,4 +1,4 @@
-"""Stored samples of a group, and the history read from them."""
+"""Stored samples of a group, and the history made of them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from fairlead.domain.stored_samples import GroupHistory, LastStored, StoredSampl
 
 
 def sample(minute: int, forecast_time_lag_s: float | None) -> StoredSample:
-    """Return a sample of one partition and its owner."""
+    """Return a sample of one partition, which member `a` owns."""
     return StoredSample(
         at=datetime(2026, 1, 1, 12, minute, tzinfo=UTC),
         digest=1,
@@ -42,7 +42,7 @@ def sample(minute: int, forecast_time_lag_s: float | None) -> StoredSample:
 def test_samples_that_differ_are_stored(
     minute: int, changes: dict[str, Any], *, stored: bool
 ) -> None:
-    """The first sample of each quarter of an hour is stored, too, and the first with a forecast."""
+    """A sample is stored if it differs, or is the first in 15 minutes or with a forecast."""
     newest = replace(sample(minute, 2.0), **changes)
     last = LastStored(sample(0, 2.0).at, digest=1, known=True)
     assert newest.is_news(last) == stored
@@ -53,7 +53,7 @@ def test_samples_that_differ_are_stored(
 
 
 def test_history_has_no_values_without_a_forecast() -> None:
-    """The first samples of a group have its lag, but no arrival rate and no forecast."""
+    """Before a group's first forecast, its history has lag, but NaN for rates and shares."""
     history = GroupHistory.of([sample(0, None), sample(5, 2.0)])
     assert history.lag.tolist() == [[7.0], [7.0]]
     shares = history.by_owner(history.capacity_share)

@@ -1,6 +1,6 @@
-"""The plans of groups in the database, with the connections of several people.
+"""Plans of groups in the database, changed over the connections of several people.
 
-Belongs here: applying an operation of `life_model` to the database, and its result. Does
+Belongs here: applying an operation of `life_model` to the database, and returning its result. Does
 not: the expected result (`life_model`).
 """
 
@@ -52,22 +52,22 @@ class Database:
     stores, urls
         The store and the URL of each person.
     draft
-        Function that makes plan drafts.
+        Function that returns a plan draft.
     """
 
     stores: dict[str, PlanStore]
     urls: dict[str, str]
     draft: MakeDraft
     lives: "count[int]" = field(default_factory=count)
-    #: Sending takes two transactions; the lock makes each send or manual step appear atomic.
+    #: Sending takes two transactions. The lock makes a send or a manual step appear atomic.
     sending: "RLock" = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
-        """Open a connection for each person who writes SQL directly."""
+        """Open each person's connection for SQL."""
         self.sql = {who: psycopg.connect(url, autocommit=True) for who, url in self.urls.items()}
 
     def apply(self, operation: Operation, group: str) -> str:
-        """Apply an operation to a group, and return its result or the error's code or class."""
+        """Apply an operation to a group; return its result, or the error's code or class."""
         attempts: dict[type[Operation], Callable[[Any, str], str]] = {
             Propose: self._propose,
             Decide: self._decide,
@@ -129,7 +129,7 @@ class Database:
         wanted = PublishRequest(group, approved[0].version, lease_until=LEASE_UNTIL)
         with outbox.turn("plans", 0) as turn:
             entries = turn.add([wanted])
-        if not entries:  # for example, the plan has expired meanwhile
+        if not entries:  # for example because the plan has expired meanwhile
             return self._send(operation, group)
         return self._settle(outbox, entries[0], operation.how, done="sent")
 
@@ -150,7 +150,7 @@ class Database:
         return self._settle(outbox, entries[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
-        """Return an outbox that may send, because it has held the partition's lock."""
+        """Return an outbox with the right to send, which it gets by locking the partition once."""
         outbox = Outbox(store.engine)
         with outbox.turn("plans", 0):
             return outbox
@@ -194,7 +194,7 @@ class Database:
         return "done"
 
     def held(self, group: str) -> tuple[list[Any], dict[str, int | None]]:
-        """Return a group's versions, and the version decided on for each snapshot."""
+        """Return a group's versions, and the version that was decided on at each snapshot."""
         reader = self.sql[SUPERUSER]
         decided = reader.execute(
             "SELECT snapshot_id, version FROM fairlead.decision WHERE group_id = %s", [group]

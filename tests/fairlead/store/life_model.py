@@ -1,7 +1,7 @@
-"""A simple model of plans' lives, for comparison with the database.
+"""A simple model of the life of plans, with which the database is compared.
 
-Belongs here: the operations on a group's plans, and their expected results. Does not: applying
-them to the database (`life_database`).
+Belongs here: the operations on a group's plans, and their expected results. Does not: applying them
+to the database (`life_database`).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.domain.identity import FourEyes
 
-#: The states that may follow each state.
+#: By state: the states that may follow.
 STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
     "approved": {"sending", "stale"},
@@ -25,7 +25,7 @@ OPEN: Final = ("proposed", "approved")
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that a person or service does to a group."""
+    """An operation of a person or service on a group."""
 
     who: str
     group: str
@@ -33,7 +33,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Propose(Operation):
-    """Store the decision on a snapshot: a new plan, a rollback to a version, or no plan.
+    """Store the decision on a snapshot: a new plan, a rollback to version `again`, or no plan.
 
     `expires_in` is in hours, and negative if the plan has already expired.
     """
@@ -58,7 +58,7 @@ class Decide(Operation):
 class Publish(Operation):
     """Send the approved plan, mark it stale, or crash before the result is recorded.
 
-    If an earlier send is unfinished, finish that send instead.
+    If an earlier send is unfinished, that send is finished instead.
     """
 
     how: str
@@ -78,7 +78,7 @@ class Expire(Operation):
 
 @dataclass(frozen=True)
 class Step(Operation):
-    """Insert a plan event with SQL."""
+    """Insert an event of a plan with SQL."""
 
     state: str
     version: int
@@ -86,14 +86,14 @@ class Step(Operation):
 
 @dataclass(frozen=True)
 class Tamper(Operation):
-    """Try to change write-once values with SQL."""
+    """Try to change values that are written once, with SQL."""
 
     statement: str
 
 
 @dataclass
 class Version:
-    """A version of a plan, with the states it has been in, in order."""
+    """A version of a plan, with all its states in order."""
 
     proposer: str
     four_eyes: FourEyes | None
@@ -108,20 +108,20 @@ class Version:
 
     @property
     def void(self) -> bool:
-        """Return whether the plan has expired, so that it cannot be approved."""
+        """Whether the plan has expired, so that it cannot be approved."""
         return self.expires_in is not None and self.expires_in < 0
 
 
 @dataclass
 class Group:
-    """A group's versions from 1, its unfinished send, and the version decided for each snapshot."""
+    """A group's versions, its unfinished send, and the version decided on at each snapshot."""
 
     versions: list[Version] = field(default_factory=list)
     on_its_way: tuple[str, Version] | None = None
     decisions: dict[int, int | None] = field(default_factory=dict)
 
     def apply(self, operation: Operation) -> str:
-        """Apply an operation to the model, and return the result that the database must return."""
+        """Apply an operation to the model; return the result that the database must have."""
         if isinstance(operation, Step | Tamper):
             if operation.who != SUPERUSER:
                 return "42501"
@@ -184,7 +184,7 @@ class Group:
         if operation.how == "stale":
             approved[0].states.append("stale")
             return "stale"
-        if self._in("sending"):  # a manual step
+        if self._in("sending"):  # only after a manual step
             return "IntegrityError"
         approved[0].states.append("sending")
         self.on_its_way = ("plan", approved[0])
@@ -197,7 +197,7 @@ class Group:
         return self._settle(operation.how, done="sent")
 
     def _settle(self, how: str, done: str = "settled") -> str:
-        """Record the result of the unfinished send, unless the plan's state has changed since."""
+        """Record the result of the unfinished send, unless the plan's state has changed."""
         if how == "died" or self.on_its_way is None:
             return "died"
         (kind, plan), self.on_its_way = self.on_its_way, None

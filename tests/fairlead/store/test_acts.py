@@ -1,4 +1,4 @@
-"""Web actions: both names are recorded, two people are distinguished, rights are limited."""
+"""Actions on web pages: recorded names, agreement of two people, and limited rights."""
 
 import uuid
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def proposed(planner: PlanStore, draft: MakeDraft) -> Propose:
 
 
 def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
-    """Return an action that a person requests on a page."""
+    """Return an action on a plan that a person requests on a page."""
     about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
     about |= {"sha256": plan and plan.sha256, "id": uuid.uuid4(), "reason": "agreed"}
     return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
@@ -61,7 +61,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """The person named by the server, the server's login, and the proof are recorded."""
+    """The event has the person's name and the server's login; the action has the proof."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -77,7 +77,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """Pages may then only reject and freeze."""
+    """If the policy or the owner's table requires database users, pages only reject or freeze."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -102,7 +102,7 @@ def test_pages_do_not_approve_if_the_database_requires_four_eyes(
 def test_agreement_lasts_a_day(
     web: Engine, store_url: str, proposed: Propose, hours: int, state: str
 ) -> None:
-    """An older agreement is neither shown nor counted."""
+    """If a plan needs two people, the first person's approval counts for 24 hours."""
     plan = proposed(four_eyes="proxy")
     act(web, wanted("approve", plan, "kim"))
     with psycopg.connect(store_url) as owner:
@@ -118,7 +118,7 @@ def test_agreement_lasts_a_day(
 
 
 def test_texts_of_an_action_are_limited(web: Engine, proposed: Propose) -> None:
-    """Names, proofs and reasons have a maximum length, so that a form cannot fill the disk."""
+    """Names, proofs and reasons beyond a maximum length are refused: they could fill the disk."""
     plan, bounds = proposed(), {"who": 200, "proof": 200, "reason": 2000}
     for text, most in bounds.items():
         with pytest.raises(PlanStateError, match=f"{most:,} characters at most"):
@@ -127,7 +127,7 @@ def test_texts_of_an_action_are_limited(web: Engine, proposed: Propose) -> None:
 
 
 def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
-    """The first form is stored; the plan waits for another person."""
+    """If one person sends four forms, only one is stored; the plan waits for another person."""
     plan = proposed(four_eyes="proxy")
     with ThreadPoolExecutor() as beside:
         forms = set(beside.map(lambda _: act(web, wanted("approve", plan, "kim")), range(4)))
@@ -138,7 +138,7 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Propose) -> None:
-    """If plans need two people, two people must agree to end the same freeze."""
+    """If a group's plans need two people, so does the end of its freeze."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)
@@ -152,7 +152,7 @@ def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Prop
 def test_requested_rollback_is_made_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """The planner's version refers to the request; the requester counts as one of two people."""
+    """The new version refers to the request; the requester counts as one of two people."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")
@@ -177,7 +177,7 @@ def test_requested_rollback_is_made_once(
 
 
 def test_rollback_is_to_a_published_version(web: Engine, proposed: Propose) -> None:
-    """A rollback passes the freeze, so no other version may be published as one."""
+    """Rollbacks are sent despite a freeze, so a version that was never published is refused."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="version 1 is proposed: no consumer followed it"):
         act(web, wanted("rollback", plan))
@@ -189,7 +189,7 @@ def test_rollback_is_to_a_published_version(web: Engine, proposed: Propose) -> N
 def test_login_with_other_rights_may_not_act_for_people(
     login: Login, store_as: StoreAs, store: PlanStore, proposed: Propose
 ) -> None:
-    """A server's login must have exactly the rights that pages need."""
+    """A login with more or fewer rights than `fairlead_web` cannot act for people."""
     plan = proposed()
     for role in ("fairlead_planner", "fairlead_approver"):
         engine = store_as(login("fairlead_web", role)).engine
@@ -205,7 +205,7 @@ def test_login_with_other_rights_may_not_act_for_people(
 
 
 def test_action_needs_name_proof_and_reason(web: Engine, proposed: Propose) -> None:
-    """Invisible characters count as empty."""
+    """An action with an empty name or reason is refused; invisible characters count as empty."""
     plan = proposed()
     for blank in ("", " \t", "\u200b\u00a0", "\U000e0041\U000e0100"):
         for given in ({"who": blank}, {"reason": blank}):

@@ -1,4 +1,4 @@
-"""Memory of the analysis: speeds of members, and diagnoses with their periods."""
+"""The memory of the analysis: capacities of members, and diagnoses with their periods."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
-#: Maximum age of samples, longer than any in these tests.
+#: Maximum age of plan requests, longer than any age in these tests.
 EVER = timedelta(days=10_000)
 
 SICK = Findings(
@@ -42,7 +42,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
-    """Return a function that runs a query and returns its rows."""
+    """Return a function that runs a query and returns the rows."""
 
     def ask(query: str) -> list[dict[str, Any]]:
         with transaction(engine) as connection:
@@ -52,14 +52,14 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
 
 
 def test_capacities_are_stored_with_the_decision(store: PlanStore, draft: MakeDraft) -> None:
-    """Capacities of the requested groups are read unchanged."""
+    """Capacities are stored with a decision, and read unchanged for the requested groups."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
 
 
 def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision) -> None:
-    """Members without a new capacity are forgotten; other groups do not change."""
+    """A new decision replaces all capacities of its group, and those of no other group."""
     other = replace(no_plan, group="billing", findings=SICK)
     store.record_decisions([replace(no_plan, findings=SICK), other])
     now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
@@ -72,7 +72,7 @@ def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision
 
 
 def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: Decision) -> None:
-    """A group keeps its capacities if one attempt to read it fails."""
+    """A failed run, which has no findings, does not delete the group's capacities."""
     record_decision(store, replace(no_plan, findings=SICK))
     record_decision(store, replace(no_plan, snapshot_id="s2", outcome="failed"))
     assert store.memories(["orders"]).capacities == {"orders": SICK.capacities}
@@ -81,7 +81,7 @@ def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: De
 def test_changes_of_the_diagnosis_are_rows(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """The same diagnosis extends its row; another one ends it."""
+    """An unchanged diagnosis extends its row; a different diagnosis starts a new row."""
     seen = [
         WELL,
         WELL,
@@ -111,7 +111,7 @@ def test_changes_of_the_diagnosis_are_rows(
 def test_earlier_or_repeated_samples_change_no_diagnosis(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """A planning run is delayed, or a sample is stored a second time."""
+    """Findings that are not newer than the stored ones are ignored."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {})
     before = rows("SELECT * FROM fairlead.diagnosis_history")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, WELL)}, {})
@@ -120,7 +120,10 @@ def test_earlier_or_repeated_samples_change_no_diagnosis(
 
 
 def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
-    """A repeated request keeps its start; a changed one is new; a sample without one ends it."""
+    """A repeated request keeps its start, and a different request replaces it.
+
+    A sample without a request ends the request.
+    """
     slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
         requests = {} if request is None else {"orders": request}
@@ -137,14 +140,14 @@ def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
 
 
 def test_old_plan_request_does_not_count(store: PlanStore) -> None:
-    """The database's clock measures the age, not the planner's."""
+    """The age of a request is measured by the database's clock, not by the planner's."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, EVER)] == ["orders"]
     assert standing_requests(store.engine, timedelta(minutes=3)) == {}
 
 
 def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) -> None:
-    """The run's decision answers the request, with the same or with another diagnosis."""
+    """The decision of a planning run does not end the request of a sample."""
     request = PlanRequest("slow", "late")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):
@@ -159,7 +162,7 @@ def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) ->
 def test_sample_from_a_fast_clock_is_replaced_by_the_next(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """The sample is dated by the database's clock, so the next sample is newer."""
+    """A sample with a future time is dated by the database's clock; the next sample replaces it."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
     store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, timedelta(minutes=30))] == ["orders"]
@@ -170,7 +173,7 @@ def test_sample_from_a_fast_clock_is_replaced_by_the_next(
 
 
 def test_last_decision_ignores_failures_and_fast_clocks(store: PlanStore) -> None:
-    """A decision on a snapshot from a clock an hour ahead does not hide later ones."""
+    """A decision on a snapshot with a future time does not hide later decisions."""
 
     def decide(number: int, at: datetime, outcome: Outcome = "no change") -> datetime:
         decision = Decision(

@@ -1,4 +1,4 @@
-"""COPY stores every value unchanged."""
+"""`copy_rows` stores every value unchanged."""
 
 from datetime import UTC, datetime
 
@@ -45,7 +45,7 @@ def round_trip(engine: Engine, rows: pa.Table) -> list[tuple[object, ...]]:
 def test_texts_numbers_and_times_are_stored_unchanged(
     engine: Engine, rows: list[tuple[str | None, float | None, datetime | None]]
 ) -> None:
-    """Quotes, commas, newlines, backslashes, empty texts and nulls are distinguished."""
+    """Rows are read back as written, also with quotes, newlines, backslashes and nulls."""
     zoned = [(name, value, at and at.replace(tzinfo=UTC)) for name, value, at in rows]
     names, values, times = zip(*zoned, strict=True) if zoned else ((), (), ())
     arrow = pa.table(

@@ -1,4 +1,4 @@
-"""Costs of a run: it touches only its groups' rows, with a constant number of statements."""
+"""Costs of a run: rows of its own groups only, and a constant number of statements."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ GROUPS = [f"g{number}" for number in range(12)]
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[int]]:
-    """Yield a list that receives the number of rows of each statement."""
+    """Yield a list that collects the number of rows of each statement."""
     rows: list[int] = []
 
     def note(_connection: Any, cursor: Any, *_: Any) -> None:
@@ -47,7 +47,7 @@ def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
 def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """The number of other groups does not matter."""
+    """No statement of a run touches rows of other groups."""
     group = GROUPS[:1]
     with counted(engine) as rows:
         (published,) = store.in_state("published", groups=group)
@@ -64,7 +64,7 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
 
 
 def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engine) -> None:
-    """Runs, and samples that change nothing, must not search all plans."""
+    """If nothing is pending, the outbox runs a single query."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1
@@ -74,7 +74,7 @@ def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engi
 def test_many_groups_take_as_many_statements_as_one(
     store: PlanStore, engine: Engine, no_plan: Decision
 ) -> None:
-    """The statements are for decisions, adoption, and expiring leases."""
+    """Decisions, adoption and ending leases take as many statements for 12 groups as for one."""
 
     def run(groups: list[str], minute: int) -> int:
         at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)

@@ -24,7 +24,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraft) -> None:
-    """The source is the name and hash of the file with the policies."""
+    """A decision stores the name and hash of the file with the policies."""
     record_decision(PlanStore(engine, "fairlead.toml, SHA-256 0123456789ab"), draft())
     stored = rows(engine, "SELECT settings FROM fairlead.decision")
     assert stored == [("fairlead.toml, SHA-256 0123456789ab",)]
@@ -33,7 +33,7 @@ def test_decision_has_the_source_of_its_policies(engine: Engine, draft: MakeDraf
 def test_candidates_are_read_back_unchanged(
     engine: Engine, store: PlanStore, draft: MakeDraft
 ) -> None:
-    """Metrics, the assignor's details and the order stay the same; failed candidates are last."""
+    """Candidates are read back with the same metrics, details and order."""
     decision = draft()
     record_decision(store, decision)
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
@@ -42,6 +42,6 @@ def test_candidates_are_read_back_unchanged(
 def test_lag_beyond_64_bits_is_stored(
     store: PlanStore, engine: Engine, no_plan: Decision, metrics: Callable[..., dict[str, Any]]
 ) -> None:
-    """A maximum lag beyond 64 bits is stored, since a sum of lags can exceed int64."""
+    """A sum of lags can exceed int64, and is stored exactly."""
     record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]

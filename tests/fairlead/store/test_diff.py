@@ -1,4 +1,4 @@
-"""Differences between two versions, computed by the database from the documents."""
+"""Differences between two versions of a plan, computed by the database."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,7 +18,7 @@ Owners = dict[tuple[str, int], str]
 
 
 def members(owners: Owners) -> dict[str, MemberShare]:
-    """Return the members of a document that assigns these partitions to these owners."""
+    """Return the members' shares for these owners of partitions."""
     shares: dict[str, dict[str, list[int]]] = {}
     for (topic, partition), member in owners.items():
         shares.setdefault(member, {}).setdefault(topic, []).append(partition)
@@ -51,7 +51,7 @@ def proposed(propose: Plans, *versions: Owners) -> None:
 
 
 def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) -> None:
-    """Owners are random: moved, new, deleted and unowned partitions, odd names, long ranges."""
+    """`plan_diff` lists the partitions whose owners differ, for random owners and odd names."""
     random = np.random.default_rng(5)
     names = ["a", "b-1", 'c"0,1-2', "größer, 更大", "d\\u0041"]
     topics = ["t", "orders-eu", "t.0-3,7"]
@@ -72,7 +72,7 @@ def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) 
 
 
 def test_missing_version_is_an_error(propose: Plans, store_url: str) -> None:
-    """An empty difference would mean no change."""
+    """A missing version is an error, because an empty difference would mean "no change"."""
     propose()
     with psycopg.connect(store_url, autocommit=True) as person:
         for arguments in ("'orders', 1, 2", "'orders', 3, 1", "'none', 1, 1", "'orders', 1, null"):

@@ -20,7 +20,7 @@ from tests.waiting import eventually
     "scheme", ["postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2"]
 )
 def test_driver_is_psycopg_3_for_any_url(scheme: str) -> None:
-    """The store's COPY needs psycopg 3, even if the URL names psycopg2."""
+    """Even if the URL names psycopg2, the driver is psycopg 3, which the store's COPY needs."""
     engine = create_store_engine(PostgresSettings(url=SecretStr(f"{scheme}://user@host/db")))
     assert engine.url.drivername == "postgresql+psycopg"
 
@@ -29,7 +29,7 @@ def test_driver_is_psycopg_3_for_any_url(scheme: str) -> None:
     "url", ["mysql://u:hunter2@h/db", "hunter2", "postgresql://u:hunter2@h:x/"]
 )
 def test_invalid_url_is_refused_without_repeating_it(url: str) -> None:
-    """The text may contain a password."""
+    """The error does not repeat the URL, which may contain a password."""
     with pytest.raises(ConfigurationError) as error:
         create_store_engine(url)
     assert "hunter2" not in str(error.value)
@@ -39,14 +39,14 @@ def test_invalid_url_is_refused_without_repeating_it(url: str) -> None:
     "secret", ["a@hunter2", "@hunter2", "a@hunter2:5", "a@b/hunter2", "a@hunter2?b", "a@b@hunter2"]
 )
 def test_password_with_an_at_sign_is_refused(secret: str) -> None:
-    """The text after the first @ would be taken as the host, which every message names."""
+    """An unescaped @ is refused: messages would show the rest of the password as the host."""
     with pytest.raises(ConfigurationError, match="write %40") as error:
         create_store_engine(f"postgresql://user:{secret}@127.0.0.1:1/plans")
     assert "hunter2" not in str(error.value)
 
 
 def test_error_of_an_absent_database_has_no_password() -> None:
-    """The error is transient, and names the host."""
+    """The error is transient and names the host, but not the password."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -63,7 +63,7 @@ def test_error_of_an_absent_database_has_no_password() -> None:
 
 @pytest.fixture
 def listed_user(services: Services, unique_name: str) -> Iterator[str]:
-    """Return the only user from whom the server requires a password."""
+    """Return a user from whom the server requires a password, unlike from all others."""
     user = sql.Identifier(unique_name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(user))
@@ -81,7 +81,7 @@ def listed_user(services: Services, unique_name: str) -> Iterator[str]:
 
 
 def refusal_of(url: str) -> FairleadError | None:
-    """Return the error of connecting to a database, or None."""
+    """Return the error when connecting to a database; None if there is none."""
     engine = create_store_engine(url)
     try:
         with transaction(engine):
@@ -94,7 +94,7 @@ def refusal_of(url: str) -> FairleadError | None:
 
 @pytest.mark.postgres
 def test_error_of_a_wrong_database_password(services: Services, listed_user: str) -> None:
-    """The error is permanent, and names the setting, not the password."""
+    """The error is permanent; it names the user and the setting, but not the password."""
     wrong = services.postgres_url.replace("postgres@", f"{listed_user}:hunter2@")
     absent = services.postgres_url.replace("postgres@", f"{listed_user}@")
     eventually(lambda: refusal_of(absent) is not None, "the server has read its file again")
@@ -110,7 +110,7 @@ def test_error_of_a_wrong_database_password(services: Services, listed_user: str
 
 @pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
-    """The error is one sentence, not a traceback."""
+    """The error names the unknown option, without a traceback."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)

@@ -1,4 +1,4 @@
-"""Queries on the steps of plans."""
+"""Queries for the events ("steps") of plans."""
 
 import psycopg
 import pytest
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.postgres
 def test_step_that_commits_after_later_ones_is_read_once(
     store: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """An approval may stay uncommitted for any time, while steps are read repeatedly."""
+    """A step is read once, even if its transaction commits after later steps were read."""
     for group in ("slow", "quick"):
         record_decision(store, draft(group=group))
     _, cursor = read_steps(store.engine, None)
@@ -30,7 +30,7 @@ def test_step_that_commits_after_later_ones_is_read_once(
 
 
 def test_foreign_cursor_starts_from_the_beginning(store: PlanStore, draft: MakeDraft) -> None:
-    """An invalid cursor, or one of an earlier database, reads all steps from the beginning."""
+    """With an invalid cursor, or a cursor of another database, all steps are read."""
     record_decision(store, draft())
     store.reject("orders", 1, reason="not today")
     for cursor in (None, "2026-01-31T12:00:00+00:00", "999999999:999999999:"):

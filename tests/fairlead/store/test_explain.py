@@ -1,4 +1,4 @@
-"""Queries for people use indexes and single days; they do not read whole tables."""
+"""Common queries use indexes and read single days; they do not read whole tables."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString
@@ -110,7 +110,7 @@ def filled(services: Services) -> Iterator[Engine]:
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a query plan."""
+    """Yield all nodes of a query plan."""
     yield plan
     for child in plan.get("Plans", ()):
         yield from nodes(child)
@@ -118,7 +118,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_query_uses_an_index(filled: Engine, question: str) -> None:
-    """No query reads a large table completely, nor days outside of its time span."""
+    """No query scans a table; a query for one hour reads only the partition of its day."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()

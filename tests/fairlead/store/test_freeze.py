@@ -1,4 +1,4 @@
-"""The freeze: plans that it holds back or lets through, its end, and races with senders."""
+"""Freezes: which plans wait and which do not, who ends a freeze, and races with senders."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 
 def add_entries(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
-    """Record that a version is about to be sent; a frozen version is left out."""
+    """Record that a version is about to be sent; return the entry, or none during a freeze."""
     return add_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
@@ -40,7 +40,7 @@ def add_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[OutboxEn
 
 
 def by_hand(engine: Engine) -> None:
-    """Record a send without checking freezes, as an older planner would."""
+    """Record that a plan is about to be sent, without checking freezes, like an old planner."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
         connection.execute(insert(OutboxRow), [row | {"lease_until": LEASE_UNTIL}])
@@ -50,7 +50,7 @@ def by_hand(engine: Engine) -> None:
 def test_approved_plan_waits_until_the_unfreeze(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """The plan stays approved after any number of attempts, and is published afterwards."""
+    """An approved plan is not sent while its group, or all groups, are frozen, but afterwards."""
     approve()
     freeze_plans(store.engine, group, reason="incident", actor="kim")
     assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
@@ -66,7 +66,7 @@ def test_approved_plan_waits_until_the_unfreeze(
 
 
 def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plans) -> None:
-    """Ending the freeze of all groups does not end a group's own freeze."""
+    """Unfreezing all groups does not end the freeze of a single group."""
     approve()
     freeze_plans(store.engine, "orders", reason="its own")
     freeze_plans(store.engine, None, reason="all")
@@ -80,7 +80,10 @@ def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plan
 def test_next_step_of_a_group_respects_its_freeze(
     store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """A new version waits for the unfreeze; a rollback, or an unapproved version, does not."""
+    """The next step is to wait for the unfreeze only if a new version is approved.
+
+    A rollback, or a version that is not approved, does not wait for it.
+    """
 
     def says() -> str:
         (row,) = read_groups(store.engine, ["orders"])
@@ -104,7 +107,7 @@ def test_next_step_of_a_group_respects_its_freeze(
 def test_work_during_a_freeze(
     store: PlanStore, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """A published plan is renewed, withdrawn or rolled back; pending entries are completed."""
+    """Published plans can be renewed, rolled back and withdrawn; open sends are completed."""
     publish()
     approve("s2")
     (on_its_way,) = add_entries(store, version=2)
@@ -125,7 +128,7 @@ def test_work_during_a_freeze(
 def test_transaction_with_an_old_snapshot_sends_nothing(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """Otherwise, the transaction could send a plan after the freeze has returned."""
+    """A REPEATABLE READ transaction, which does not see a newer freeze, cannot send."""
     approve()
     past = store.engine.execution_options(isolation_level="REPEATABLE READ")
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
@@ -141,7 +144,7 @@ def test_transaction_with_an_old_snapshot_sends_nothing(
 
 
 def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated: str) -> None:
-    """An administrator may have set another level for all sessions."""
+    """Plans can be sent even if the server's default isolation level is serializable."""
     approve()
     serializable = "options=-cdefault_transaction_isolation%3Dserializable"
     engine = create_store_engine(f"{migrated}&{serializable}")
@@ -153,7 +156,7 @@ def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated
 def test_freeze_waits_for_uncommitted_entries(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """The freeze returns only after the open transaction with the entry has ended."""
+    """A freeze returns only after an open transaction that sends a plan has ended."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
@@ -167,7 +170,7 @@ def test_freeze_waits_for_uncommitted_entries(
 
 @pytest.mark.parametrize("function", ["freeze", "act_as"])
 def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
-    """Postgres ends an idle transaction with the lock before the freeze times out."""
+    """A freeze waits longer for its lock than Postgres lets a sender's transaction idle."""
     longer = text(
         "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
         " FROM pg_proc, unnest(proconfig) setting"
@@ -182,7 +185,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 def test_entry_waits_for_an_uncommitted_freeze(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """Once the freeze is committed, it holds the entry back."""
+    """A sender waits until an open freeze is committed, and then sends nothing."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
@@ -198,7 +201,7 @@ def test_entry_waits_for_an_uncommitted_freeze(
 def test_open_global_freeze_delays_no_lease_renewal(
     store: PlanStore, publish: Plans, approve: Plans, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Leases are renewed meanwhile; a new version waits for the next attempt."""
+    """While a freeze or unfreeze of all groups is uncommitted, leases are renewed."""
     monkeypatch.setattr("fairlead.store.outbox.PATIENCE", timedelta(seconds=0.3))
     plan = publish()
     approve("s2", group="billing")
@@ -225,7 +228,7 @@ def test_open_global_freeze_delays_no_lease_renewal(
 def test_only_an_approver_unfreezes_under_four_eyes(
     approve: Plans, propose: Plans, login: Login, store_as: StoreAs
 ) -> None:
-    """Planners and approvers may freeze."""
+    """Under four eyes, planners and approvers can freeze, but only approvers can unfreeze."""
     planner = store_as(login("fairlead_planner")).engine
     approver = store_as(login("fairlead_approver")).engine
     reader = store_as(login("fairlead_reader")).engine
@@ -245,7 +248,7 @@ def test_only_an_approver_unfreezes_under_four_eyes(
 
 
 def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
-    """Freezes are invalid without a known group, a reason, or a freeze to end."""
+    """Errors: an unknown group, no or too long a reason, no freeze to end, deletion of an event."""
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

@@ -1,4 +1,4 @@
-"""Lag, metrics and adoption over time, and the public views."""
+"""Stored lag, metrics and adoption over time, and the public views."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ Plans = Callable[..., StoredPlan]
 
 
 def lag_table(snapshot_id: str, at: Any, *groups: str, partitions: int = 2) -> pa.Table:
-    """Return the lag of topic t0 in some groups; partition p is 10 * p records behind."""
+    """Return the lag of topic t0 in some groups; partition p has a lag of 10 * p records."""
     rows = [(group, partition) for group in groups for partition in range(partitions)]
     size = len(rows)
     return pa.table(
@@ -57,14 +57,14 @@ def query(engine: Engine, statement: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def at(propose: Plans) -> Any:
-    """Return the snapshot time of the drafts."""
+    """Return the snapshot time of drafts."""
     return propose("before", group="another").snapshot_at
 
 
 def test_topics_that_a_group_left_are_listed_last(
     store: PlanStore, engine: Engine, at: Any
 ) -> None:
-    """Sums exclude these topics."""
+    """Topics that the group has left come last in the list, and are not part of sums."""
     lag = lag_table("s1", at, "orders", partitions=4)
     gone = lag.column_names.index("status")
     statuses = pa.array(["OK", "OK", None, None])
@@ -89,7 +89,7 @@ def test_topics_that_a_group_left_are_listed_last(
 
 
 def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
-    """A repeated run adds only the missing groups."""
+    """If a run is repeated, only groups that are not stored yet are added."""
     assert store.record_lag(lag_table("s1", at, "a", "b")) == 4
     assert store.record_lag(lag_table("s1", at, "a", "b", "c")) == 2
     assert store.record_lag(lag_table("s1", at, "c", "b", "a")) == 0
@@ -97,7 +97,7 @@ def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
 
 
 def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
-    """Eight writers store the same groups in different orders: each group's rows come from one."""
+    """If eight writers store the same groups at once, each group is stored once."""
     groups = [f"g{number}" for number in range(20)]
 
     def record(run: int) -> int:
@@ -110,7 +110,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 def test_rollback_has_the_age_of_its_lag(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """Metrics of a rollback are computed from the lag of an earlier snapshot."""
+    """The group's figures have the time of the snapshot from which a rollback was computed."""
     plan = publish()
     propose("s2")
     propose(
@@ -126,7 +126,7 @@ def test_rollback_has_the_age_of_its_lag(
 def test_failed_attempt_is_listed_with_the_group(
     store: PlanStore, engine: Engine, approve: Plans
 ) -> None:
-    """The group's output has the reason and the time of the next attempt."""
+    """Groups, plans and history show why a plan was not sent, and when the next attempt is."""
     plan = approve()
     at = plan.created_at
     attempt = Attempt("orders", 1, at, "it is rebalancing", at + timedelta(seconds=30))
@@ -147,7 +147,7 @@ def test_plan_history_has_a_row_for_each_version(
     no_plan: Decision,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """The row has approver, moves, prediction and result."""
+    """A row has the approver, the moves, and figures before, as predicted, and as achieved."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(
@@ -188,7 +188,7 @@ def test_plan_history_has_a_row_for_each_version(
 
 
 def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
-    """Adoption must be recorded for its own group and version."""
+    """`unobserved` returns the plans for whose group and version no adoption is recorded."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
     assert store.unobserved(plans) == {("b", 1)}

@@ -1,4 +1,4 @@
-"""The database itself enforces the life of a plan, for every writer and tool."""
+"""The database enforces the life of a plan, whichever program or person writes."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,7 +30,7 @@ WAYS = {
 
 @pytest.fixture
 def by_hand(store_url: str) -> Iterator[psycopg.Connection]:
-    """Return a connection like a person's psql."""
+    """Return a connection like that of a person in psql."""
     with psycopg.connect(store_url, autocommit=True) as connection:
         yield connection
 
@@ -46,7 +46,7 @@ def enter(connection: psycopg.Connection, state: str, group: str = "orders") -> 
 
 
 def answer(connection: psycopg.Connection, state: str, group: str) -> str | None:
-    """Try a step and undo it; return the SQLSTATE of its error, or None if it was accepted."""
+    """Try a transition and undo it; return the error's SQLSTATE, or None if it was accepted."""
     try:
         with connection.transaction(force_rollback=True):
             enter(connection, state, group)
@@ -56,7 +56,7 @@ def answer(connection: psycopg.Connection, state: str, group: str) -> str | None
 
 
 def test_only_allowed_transitions_succeed(by_hand: psycopg.Connection, propose: Plans) -> None:
-    """Every transition between two states is tried."""
+    """Of all pairs of states, the database accepts exactly the transitions in `STEPS`."""
     assert WAYS.keys() == set(STATES)
     answers: dict[tuple[str, str], str | None] = {}
     for state, way in WAYS.items():
@@ -81,7 +81,7 @@ CHANGES = [
     "UPDATE fairlead_raw.decision SET reason = 'another'",
     "UPDATE fairlead_raw.candidate SET lag_max = 0",
     "UPDATE fairlead_raw.plan SET state = 'approved'",
-    "UPDATE fairlead.plan SET state = 'approved'",  # the view refuses it, too
+    "UPDATE fairlead.plan SET state = 'approved'",  # the view is read-only, too
     "UPDATE fairlead_raw.plan SET document = 'x', sha256 = encode(sha256('x'), 'hex')",
 ]
 
@@ -89,7 +89,7 @@ CHANGES = [
 def test_rows_of_a_plan_cannot_be_deleted_or_updated(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """The rows are plans, events, moves and decisions."""
+    """Plans, events, moves, decisions and candidates cannot be changed, not even by a superuser."""
     propose()
     for change in CHANGES:
         with pytest.raises(psycopg.Error, match="written once") as error:
@@ -98,7 +98,7 @@ def test_rows_of_a_plan_cannot_be_deleted_or_updated(
 
 
 def test_wrong_hash_of_a_document_is_refused(by_hand: psycopg.Connection, propose: Plans) -> None:
-    """The document is refused even if all triggers are off."""
+    """A document that does not match its hash is refused even if triggers are off."""
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):
@@ -108,7 +108,7 @@ def test_wrong_hash_of_a_document_is_refused(by_hand: psycopg.Connection, propos
 def test_decision_needs_a_reason_of_limited_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Invisible characters are no reason; a letter of any script is one."""
+    """Approval and rejection need a visible reason of at most 2,000 characters, in any script."""
     blanks = (None, "", "\t\n", "\N{NO-BREAK SPACE}", "\u200b\u2060\ufeff", "\u202e")
     refusals = {**dict.fromkeys(blanks, "without a reason"), "x" * 2001: "2,000 characters at most"}
     propose()

@@ -1,7 +1,7 @@
-"""Random lives of plans, from several connections, compared with a simple model.
+"""Random operations on plans in the database must have the results of a simple model.
 
-Each operation uses a login of its own: one of two planning services, an approver or a
-superuser. After each, everything stored about the groups is compared with the model.
+Each operation uses the login of one of two planning services, an approver or a superuser. After
+each operation, all stored values of the groups are compared with the model.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +59,7 @@ TAMPERING: Final = (
 groups = st.sampled_from(["orders", "billing"])
 planners = st.sampled_from(PLANNERS)
 everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
-#: Versions, counted back from the newest (0), which most operations affect; -1: does not exist.
+#: Version of an operation, counted back from the newest (0); -1: a version that does not exist.
 versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 proposals = st.builds(
     Propose,
@@ -80,7 +80,7 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: Next operations for a group: without a waiting plan, before approval, before publication.
+#: Next operation of a group without a plan, with a proposed plan, and with an approved plan.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,
@@ -105,7 +105,7 @@ operations = st.one_of(
 
 
 class Lives(RuleBasedStateMachine):
-    """Random operations on two groups, one by one and two at once."""
+    """Random operations on two groups, one after the other or two at once."""
 
     database: Database
 
@@ -116,32 +116,32 @@ class Lives(RuleBasedStateMachine):
         self.documents: dict[tuple[str, int], bytes] = {}
 
     def real(self, operation: Operation) -> str:
-        """Run the operation in the database."""
+        """Apply an operation to the database; return its result."""
         return self.database.apply(operation, f"{operation.group}-{self.life}")
 
     @rule(operation=operations)
     def do(self, operation: Operation) -> None:
-        """Run an operation."""
+        """Apply an operation; check that database and model have the same result."""
         operation = self.named(operation, operation.group)
         assert self.real(operation) == self.model[operation.group].apply(operation)
         self.expire_elsewhere(operation)
 
     @rule(group=groups, steps=next_steps)
     def continue_life(self, group: str, steps: tuple[Propose, Decide, Publish]) -> None:
-        """Run the next operation for a group."""
+        """Apply the operation that comes next in the life of a group's plan."""
         self.do(self.next(group, *steps))
 
     @rule(group=groups, steps=next_steps, other=operations)
     def continue_life_concurrently(
         self, group: str, steps: tuple[Propose, Decide, Publish], other: Operation
     ) -> None:
-        """Run the next operation while another session runs a different one."""
+        """Apply the next operation while another session applies any operation to the group."""
         self.do_at_once(group, (self.next(group, *steps), other))
 
     def next(
         self, group: str, proposal: Propose, decision: Decide, publication: Publish
     ) -> Operation:
-        """Return the next operation for a group."""
+        """Choose the operation that comes next in the life of a group's plan."""
         newest = self.model[group].versions[-1].state if self.model[group].versions else None
         if newest == "proposed":
             return replace(decision, group=group, version=0)
@@ -149,7 +149,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Run two operations on one group at once; the result must be that of either order."""
+        """Apply two operations at once; one of their two orders must give the same results."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
@@ -167,14 +167,14 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on a group; its version was counted back from the newest one."""
+        """Return the operation on this group; convert a version counted back to its number."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Let due plans of the other group expire too, because expiry affects all groups."""
+        """Apply `Expire` to the model's other group too: the database expires all due plans."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:
@@ -182,12 +182,12 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        """Check that the database and the model agree, and that documents never change."""
+        """Check that the database has the model's values, and that documents never change."""
         for group, model in self.model.items():
             assert self.seen(group) == expected(model)
 
     def seen(self, group: str) -> tuple[list[Any], dict[int, int | None]]:
-        """Return a group's rows in the database, in the form of `expected`."""
+        """Return a group's values in the database, in the form of `expected`."""
         held, decisions = self.database.held(f"{group}-{self.life}")
         versions = []
         for version, four_eyes, again, state, document, sha256, states, named in held:
@@ -199,7 +199,7 @@ class Lives(RuleBasedStateMachine):
 
 
 def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
-    """Return the rows of a group that the model requires."""
+    """Return the values of a group that the database must have."""
     versions = [
         (number, plan.four_eyes, plan.again, plan.state, plan.states)
         for number, plan in enumerate(model.versions, 1)
@@ -214,8 +214,11 @@ def test_database_agrees_with_the_model(
     store_as: StoreAs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Operations are of any kind, in any order, by any user, one by one or concurrent."""
-    for module in ("shared_statements", "outbox"):  # the other session may stop with a lock
+    """Any operations by any user, in sequence or concurrent, have the model's results."""
+    for module in (
+        "shared_statements",
+        "outbox",
+    ):  # another session may hold a lock for a long time
         monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}

@@ -1,4 +1,4 @@
-"""Memories of groups, read without importing the models."""
+"""Memories of groups: publications, and few imports."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 def test_publications_and_withdrawals_are_read(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
-    """Publications of a group are read in order; groups without any are missing."""
+    """`changes` has the times of a group's publications; groups without any are missing."""
 
     def changed() -> dict[str, Sequence[datetime]]:
         memories = store.memories(["orders", "billing"])
@@ -35,7 +35,7 @@ def test_publications_and_withdrawals_are_read(
 
 
 def test_dry_run_imports_little() -> None:
-    """`fairlead plan --dry-run` must start quickly, so it does not import the models."""
+    """`fairlead plan --dry-run` imports no slow libraries, so that it starts quickly."""
     program = (
         "import sys; import fairlead.kafka.gateway, fairlead.archive,"
         "fairlead.workflows.planning_one_group,"

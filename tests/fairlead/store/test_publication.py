@@ -1,4 +1,4 @@
-"""The outbox: partitions do not wait for each other, and only sent records have results."""
+"""The outbox: locks of partitions, lost locks, and epochs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,13 +25,13 @@ def add_entries(store: PlanStore, wanted: PublishRequest = WANTED) -> list[Outbo
 
 
 def last_turn(store: PlanStore) -> PartitionLock:
-    """Return the lock of a partition after its holder has released it."""
+    """Take and release the lock of a partition; return the lock."""
     with Outbox(store.engine).turn("plans", 0) as turn:
         return turn.lock
 
 
 def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
-    """A publisher that hangs with one partition does not block the others."""
+    """While a publisher holds one partition's lock, another partition can be locked."""
     with Outbox(store.engine).turn("plans", 0), psycopg.connect(store_url) as other:
         other.execute("SET lock_timeout = '100ms'")
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
@@ -43,7 +43,7 @@ def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str)
 def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """The publisher read the topic and froze; another one has sent the plan since."""
+    """A frozen publisher cannot mark a plan as failed after another publisher had the lock."""
     approve()
     (entry,) = add_entries(store)
     outbox, lost = Outbox(store.engine), last_turn(store)
@@ -56,7 +56,7 @@ def test_publisher_that_lost_its_lock_cannot_record_a_failure(
 
 
 def test_epoch_increases_only_after_a_withdrawal(store: PlanStore, approve: Plans) -> None:
-    """Versions share an epoch until a withdrawal; the next plan has a higher epoch."""
+    """Versions have the same epoch until a withdrawal; the next version has a higher one."""
     outbox, epochs = Outbox(store.engine), []
     records: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
     for version, kind in records:

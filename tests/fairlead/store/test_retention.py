@@ -1,4 +1,4 @@
-"""Retention: whole days of every history, and rows that are not needed any more."""
+"""Retention: dropping old days of every history, and rows that are no longer needed."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from tests.stored import plan_history, record_adoption, record_decision
 pytestmark = pytest.mark.postgres
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
-#: Tables that grow with every sample or decision.
+#: Tables that grow with each sample or decision, partitioned by day.
 HISTORIES = ("balance", "candidate", "decision", "group_sample", "partition_lag", "plan_adoption")
 Plans = Callable[..., StoredPlan]
 
@@ -38,7 +38,7 @@ def count(engine: Engine, table: str, where: str = "true") -> int:
 def keep(
     store: PlanStore, no_plan: Decision, at: datetime, *, lag_max: int, **changes: Any
 ) -> None:
-    """Record a decision to leave a group as it is."""
+    """Record the decision "no change" on a group."""
     observed = make_metrics(lag_max=lag_max, lag_mean=100.0, forecast_time_lag_s=float(lag_max))
     changed: dict[str, Any] = {
         "snapshot_id": f"{at:%Y%m%dT%H%M}",
@@ -60,20 +60,20 @@ def finding(diagnosis: str) -> Findings:
 
 
 def adopt(store: PlanStore, at: datetime, *, as_planned: int, version: int = 1) -> None:
-    """Record how far the plan of `orders` is followed at a moment."""
+    """Record how many partitions of `orders` had their planned owner at this time."""
     record_adoption(store, "orders", version, observed_at=at, planned=3, as_planned=as_planned)
 
 
 @pytest.fixture
 def three_days(store: PlanStore) -> PlanStore:
-    """Return a store with a lag snapshot at noon on each of three days."""
+    """Return a store with lag snapshots at noon on three days."""
     for number in range(3):
         store.record_lag(lag_table(f"s{number}", NOON + timedelta(days=number), "a", "b"))
     return store
 
 
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
-    """The session's time zone does not matter."""
+    """Days begin at midnight UTC, whatever the session's time zone."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
     store.record_lag(lag_table("before", midnight - timedelta(microseconds=1), "a"))
     store.record_lag(lag_table("after", midnight, "a"))
@@ -88,7 +88,7 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
 
 
 def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> None:
-    """Writing new days while pruning old ones loses no rows."""
+    """If new days are written while old ones are dropped, no new row is lost."""
     with transaction(engine) as connection:
         connection.execute(text("ALTER FUNCTION fairlead.prune_history SET lock_timeout = 0"))
     for number in range(1, 6):
@@ -105,7 +105,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
             pool.submit(prune, engine, NOON - timedelta(days=5 - number)) for number in range(1, 6)
         ]
         assert list(pool.map(write, "abcd")) == [10] * 4
-        # One prune may drop a day of one history, and another prune that day of the next history.
+        # Two prunes at once may each drop the same day, from different histories.
         gone = {day.day for future in prunes for day in future.result().days}
     assert gone == {date(2026, 1, number) for number in range(5, 10)}
     assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
@@ -113,7 +113,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
 
 
 def test_prune_gives_up_if_a_reader_does_not_end(three_days: PlanStore, engine: Engine) -> None:
-    """Pruning drops nothing then, and blocks no other session forever."""
+    """Pruning ends with an error after its lock time-out, and drops nothing."""
     assert three_days
     with transaction(engine) as reading:
         reading.execute(text("SELECT count(*) FROM fairlead_raw.partition_lag"))
@@ -129,7 +129,7 @@ def test_prune_gives_up_if_a_reader_does_not_end(three_days: PlanStore, engine: 
 def test_every_history_is_pruned_and_plans_keep_results(
     store: PlanStore, engine: Engine, publish: Plans, no_plan: Decision
 ) -> None:
-    """Of ten days with samples, three are kept; plans keep their results."""
+    """Three of ten days are kept in each history; results of plans and daily summaries all stay."""
     publish("first", snapshot_at=NOON)
     for number in range(10):
         at = NOON + timedelta(days=number)
@@ -147,7 +147,9 @@ def test_every_history_is_pruned_and_plans_keep_results(
     assert query(engine, "SELECT * FROM fairlead.group_day ORDER BY day") == days
     assert count(engine, "decision") == 3
     assert count(engine, "balance") == 3
-    assert count(engine, "candidate") == 0  # they were pruned with the plan's day
+    assert (
+        count(engine, "candidate") == 0
+    )  # the only candidates were those of the dropped first day
     assert count(engine, "plan_adoption") == 3
     assert count(engine, "lag_snapshot") == 3
     kept = query(engine, "SELECT history, count(*) FROM fairlead.history_days() GROUP BY 1")
@@ -157,7 +159,7 @@ def test_every_history_is_pruned_and_plans_keep_results(
 def test_summary_of_a_day_has_its_outcomes_and_metrics(
     store: PlanStore, engine: Engine, no_plan: Decision, draft: MakeDraft
 ) -> None:
-    """Decisions are counted by outcome; first, last and worst metrics are right in any order."""
+    """The summary counts outcomes and has the day's worst metrics, whatever is stored first."""
     keep(store, no_plan, NOON, lag_max=300)
     keep(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     keep(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
@@ -184,12 +186,12 @@ def test_summary_of_a_day_has_its_outcomes_and_metrics(
 def test_only_unpublished_versions_are_pruned(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """Published and rejected plans are kept; version numbers continue from the newest."""
+    """Only old expired and stale versions are deleted; the newest version always stays."""
     publish("s1")
-    propose("s2")  # expires when the next one is proposed
+    propose("s2")  # expires when the next version is proposed
     plan = propose("s3")
     store.reject("orders", plan.version, reason="not now")
-    approve("s4")  # stale when the next one is proposed
+    approve("s4")  # becomes stale when the next version is proposed
     propose("s5")
     store.expire_due(datetime(2200, 1, 1, tzinfo=UTC))
     states = {row["version"]: row["state"] for row in plan_history(store, "orders")}
@@ -215,7 +217,7 @@ def test_only_unpublished_versions_are_pruned(
 def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     store: PlanStore, engine: Engine, no_plan: Decision, propose: Plans
 ) -> None:
-    """Present diagnoses stay, and groups with a plan, a freeze, a summary or a diagnosis."""
+    """Ended diagnoses are deleted, and groups without a plan, freeze, summary or diagnosis."""
     with transaction(engine) as connection:
         connection.execute(
             text(
@@ -239,7 +241,7 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     gone = prune(engine, NOON + timedelta(days=5), NOON + timedelta(days=5)).rows
 
     assert gone["past diagnoses"] == 1
-    assert gone["days of groups in summary"] == 2  # including the day of `planned`
+    assert gone["days of groups in summary"] == 2  # those of `gone` and `planned`
     assert gone["groups without any rows"] == 1
     assert store.known_groups() == ["frozen", "orders", "planned"]
     held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")
@@ -250,12 +252,14 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
 def test_no_login_can_block_decisions_on_a_new_day(
     store_url: str, no_plan: Decision, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """Decisions need no advisory locks, and succeed under the strongest permitted table locks."""
+    """Decisions are stored although another login holds the strongest locks that it can get."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
             stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")
-        for table in set(HISTORIES) - {"decision"} if roles else ():  # that role may not lock it
+        for table in (
+            set(HISTORIES) - {"decision"} if roles else ()
+        ):  # planners cannot lock `decision`
             stranger.execute(f"LOCK TABLE fairlead_raw.{table} IN ROW EXCLUSIVE MODE".encode())
         keep(PlanStore(engine), no_plan, NOON, lag_max=1)
     assert [day.day for day in prune(engine, NOON + timedelta(days=2)).days] == [NOON.date()]

@@ -1,4 +1,4 @@
-"""Rights of the database's roles, and their limits, with real logins."""
+"""Rights of the database's roles, tested with real logins."""
 
 from urllib.parse import urlsplit
 
@@ -74,7 +74,7 @@ RELATIONS = """
         AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
 EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
-#: Further statements that each role may not run, tried while a plan waits for approval.
+#: By role: statements that are refused, tried while a plan waits for approval.
 REFUSED = {
     "fairlead_planner": [
         "UPDATE fairlead_raw.plan SET state = 'approved'",
@@ -116,7 +116,7 @@ REFUSED = {
 
 
 def test_login_without_a_role_cannot_connect(store_url: str, login: Login) -> None:
-    """A login to the server gives no access to the database."""
+    """Only members of Fairlead's roles can connect to the database."""
     with psycopg.connect(store_url) as superuser:
         rights = [
             superuser.execute(
@@ -130,7 +130,7 @@ def test_login_without_a_role_cannot_connect(store_url: str, login: Login) -> No
 
 @pytest.fixture
 def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store with the login of a planning service, a member of the planner's role."""
+    """Return a store with the login of a planning service, a member of `fairlead_planner`."""
     return store_as(login("fairlead_planner", name="planner"))
 
 
@@ -145,7 +145,7 @@ def user_of(url: str) -> str:
 
 
 def test_rights_are_exactly_these(store_url: str) -> None:
-    """All roles read everything, the planner appends, and each role calls only its functions."""
+    """Each role reads all tables, only the planner writes, and each calls only its functions."""
     with psycopg.connect(store_url) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
@@ -186,7 +186,7 @@ def test_rights_are_exactly_these(store_url: str) -> None:
             }, role
 
 
-#: Statements that need no rights to a table, and that no role may run.
+#: Statements that no role may run, although they need no right to a table.
 GREEDY = [
     "SELECT pg_advisory_lock(1)",
     "SELECT pg_try_advisory_xact_lock_shared(1, 2)",
@@ -199,7 +199,7 @@ GREEDY = [
 def test_forbidden_statements_are_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
-    """The statements rewrite, delete, forge, disable triggers, or use another role."""
+    """Roles cannot rewrite, delete or forge rows, disable triggers, or take another role."""
     propose(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
@@ -215,7 +215,7 @@ def test_forbidden_statements_are_refused(
 def test_functions_of_a_user_do_not_replace_guards(
     planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
 ) -> None:
-    """A user's function `max` that hides the built-in one cannot cause gaps in versions."""
+    """A user's function `max` that hides the built-in cannot cause gaps in version numbers."""
     propose(planner, draft())
     url = login("fairlead_planner")
     with psycopg.connect(store_url) as superuser:
@@ -240,7 +240,7 @@ def test_functions_of_a_user_do_not_replace_guards(
 
 
 def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraft) -> None:
-    """These rights suffice to store a new day's lag, all steps of plans, and adoption."""
+    """The planner can store lag on a new day, take plans through all steps, and record adoption."""
     lag = pa.table(
         {
             "snapshot_id": ["s1"],
@@ -268,7 +268,7 @@ def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraf
 def test_decision_has_the_login_of_its_approver(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
-    """The store and SQL record this login, even if they set another actor or role."""
+    """Approvals and rejections record the login, even if another actor or role is set."""
     url = login("fairlead_approver")
     approver = store_as(url)
     plan = propose(planner, draft("s1"))
@@ -289,7 +289,7 @@ def test_decision_has_the_login_of_its_approver(
 def test_four_eyes_need_an_approver_who_is_no_planner(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs, roles: tuple[str, ...]
 ) -> None:
-    """Another planner cannot approve, even one who is also an approver."""
+    """A planner cannot approve another planner's plan, even with the role of approvers, too."""
     plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
@@ -300,7 +300,7 @@ def test_four_eyes_need_an_approver_who_is_no_planner(
 def test_four_eyes_exclude_the_proposer(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Proposers cannot approve their own plans by any means or name, even as superuser."""
+    """Nobody can approve a plan that they proposed, even by SQL or as a superuser."""
     plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
@@ -319,7 +319,7 @@ def test_four_eyes_exclude_the_proposer(
 def test_planner_cannot_disable_four_eyes(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Groups in the owner's table need four eyes, whatever the planner inserts."""
+    """Groups that match the owner's table need four eyes, even if their plans do not say so."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

@@ -1,4 +1,4 @@
-"""A locked group, or one with an invalid name or value, is reported; others are not affected."""
+"""A group that is locked or has an invalid value is reported, and does not affect others."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.postgres
 
 Step = Callable[..., StoredPlan]
 GROUPS = ("g0", "g1", "g2")
-#: Text that an index cannot compress.
+#: Random text, which Postgres cannot compress to fit into an index.
 ENDLESS = secrets.token_hex(3_000)
 
 
 @contextmanager
 def open_approval(url: str, group: str) -> Iterator[psycopg.Connection]:
-    """Approve a group's version 1 and leave the transaction open."""
+    """Approve version 1 of a group, and leave the transaction open until the block ends."""
     with psycopg.connect(url) as person:
         person.execute("SELECT fairlead.approve_plan(%s, 1, 'fine')", [group])
         yield person
@@ -37,7 +37,7 @@ def open_approval(url: str, group: str) -> Iterator[psycopg.Connection]:
 def test_open_approval_delays_only_its_group(
     store: PlanStore, draft: MakeDraft, propose: Step, login: Login
 ) -> None:
-    """The other groups get decisions; this group is reported, and the next run tries it again."""
+    """Only the decision on the locked group fails; the next run stores it."""
     for group in GROUPS:
         propose("s1", group=group)
     series = [draft("s2", group=group) for group in GROUPS]
@@ -54,7 +54,7 @@ def test_open_approval_delays_only_its_group(
 def test_open_approval_delays_no_other_approval_or_expiry(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """Neither approvals by policy nor the ending of expired plans wait for the open approval."""
+    """Plans of other groups are approved by policy, and expire, while the approval is open."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
     with open_approval(login("fairlead_approver"), "g1"):
@@ -68,7 +68,7 @@ def test_open_approval_delays_no_other_approval_or_expiry(
 def test_open_approval_delays_no_publication(
     store: PlanStore, store_url: str, approve: Step
 ) -> None:
-    """Sent plans stay pending, and the next run completes them."""
+    """Only plans of locked groups wait; the next run completes their publication."""
     outbox = Outbox(store.engine)
     wanted = [
         PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
@@ -89,7 +89,7 @@ def test_open_approval_delays_no_publication(
 
 
 def test_open_approval_ends_after_a_minute(propose: Step, login: Login, store: PlanStore) -> None:
-    """The database ends this transaction, and no other one."""
+    """Postgres ends an open approval that is idle for a minute; other transactions may idle."""
     plan = propose("s1", group="g1")
     with open_approval(login("fairlead_approver"), "g1") as person:
         (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
@@ -113,7 +113,7 @@ def findings(member: str) -> Findings:
 
 @pytest.mark.parametrize("endless", ["group", "member"])
 def test_name_of_6000_characters_is_an_error_of_its_group(store: PlanStore, endless: str) -> None:
-    """The error has the name and the reason; the other groups' decisions are stored."""
+    """Only the decision on that group fails; the error has the shortened name and the reason."""
 
     def decision(group: str, member: str = "a") -> Decision:
         known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}
@@ -129,7 +129,7 @@ def test_name_of_6000_characters_is_an_error_of_its_group(store: PlanStore, endl
 
 
 def test_samples_store_all_valid_diagnoses(store: PlanStore) -> None:
-    """Between planning runs, too, only the group with an invalid diagnosis is affected."""
+    """If one group of a sample has an invalid name, the other diagnoses are stored."""
     found = dict.fromkeys([*GROUPS, ENDLESS], (SNAPSHOT_AT, findings("a")))
     store.record_findings(found, {})
     assert store.known_groups() == list(GROUPS)

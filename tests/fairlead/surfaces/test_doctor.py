@@ -1,4 +1,4 @@
-"""The doctor's checks of services, the archive, the host and Dagster's sensors."""
+"""`fairlead doctor`: checks of services, the archive, the host and Dagster's sensors."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def by_name(settings: Settings) -> dict[str, Finding]:
 
 
 def at(settings: Settings, url: str) -> Settings:
-    """Return the settings with another database URL."""
+    """Return the settings with this database URL."""
     return settings.model_copy(update={"postgres": PostgresSettings(url=SecretStr(url))})
 
 
@@ -49,7 +49,7 @@ def at(settings: Settings, url: str) -> Settings:
 def test_new_installation_is_ok(
     settings: Settings, migrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only missing things are reported: a sample, a key, Dagster's home."""
+    """Nothing fails; warnings report the missing sample, signing key and Dagster home."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     found = by_name(at(settings, migrated))
     assert {name for name, finding in found.items() if finding.state == "failed"} == set()
@@ -65,7 +65,10 @@ def test_new_installation_is_ok(
 def test_topic_with_any_codec_is_reported(
     settings: Settings, migrated: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """`doctor` and `plans reconcile` report a plan topic with any codec, and the remedy works."""
+    """A plan topic that accepts any compression codec is a warning, and the printed remedy works.
+
+    Both `doctor` and `plans reconcile` report it.
+    """
     kafka = settings.kafka.model_copy(
         update={"plan_topic": kafka_topic(config={"cleanup.policy": "compact"})}
     )
@@ -93,7 +96,7 @@ def test_topic_with_any_codec_is_reported(
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
-    """Checks that need the schema are skipped."""
+    """The remedy is `fairlead db upgrade`; checks that need the schema are skipped."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
@@ -111,7 +114,7 @@ def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
 def test_read_only_database_is_a_failure(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """The database is a standby, or its disk is full (a limit on temporary files in this test)."""
+    """The check fails on a standby and on a full disk (here a limit on temporary files)."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding
@@ -123,7 +126,7 @@ def test_read_only_database_is_a_failure(
 
 
 def test_read_only_archive_is_a_warning(tmp_path: Path) -> None:
-    """Files that were set aside are named, too; both are warnings, since analyses continue."""
+    """Read-only or damaged archives are only warnings, because analyses continue without them."""
     settings = Settings(state_dir=tmp_path)
     (found,) = examine_archive(settings)
     assert (found.state, found.detail) == (
@@ -147,7 +150,7 @@ def test_read_only_archive_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_each_line_is_printed_at_once() -> None:
-    """The host's lines are printed before the database answers; a remedy follows its line."""
+    """The host's findings are printed before the database answers, each with its remedy."""
     skipped = ("--skip", "archive", "--skip", "kafka", "--skip", "dagster")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"
@@ -159,7 +162,7 @@ def test_each_line_is_printed_at_once() -> None:
         ) as process:
             assert process.stdout is not None
             assert any(re.match(r"(ok|warning) +disk: ", line) for line in process.stdout)
-            silent.close()  # the database's line is printed only now
+            silent.close()  # makes the database's check fail
             failed, remedy = process.stdout.read().splitlines()
     assert failed.startswith("failed   database: ")
     assert remedy.strip().startswith("start Postgres")
@@ -167,7 +170,7 @@ def test_each_line_is_printed_at_once() -> None:
 
 @pytest.mark.long
 def test_missing_services_are_failures_and_others_are_checked() -> None:
-    """A missing service is one error without a traceback; programs get JSON and exit code 1."""
+    """Missing services are failures without a traceback, and the exit code is 1."""
     away = {
         "FAIRLEAD_POSTGRES__URL": "postgresql://nobody@127.0.0.1:1/nothing",
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",
@@ -203,7 +206,7 @@ def test_missing_services_are_failures_and_others_are_checked() -> None:
     ],
 )
 def test_states_of_sensors_and_daemons(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
-    """Daemons that have ended are a failure; a sensor that is off is a warning with a remedy."""
+    """An ended Dagster daemon is a failure; a sensor that is off is a warning."""
     results = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {finding.name: finding.state for finding in results} == states
     assert all(finding.remedy for finding in results if finding.state != "ok")

@@ -1,4 +1,4 @@
-"""Plots are well-formed, reproducible and bounded for any names and figures."""
+"""Plots in SVG are well-formed for any name."""
 
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def texts(svg: str) -> list[str]:
-    """Return the texts of a plot; fails if it is no XML."""
+    """Return the texts of a plot; raise an error if the plot is not well-formed XML."""
     elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - own
     return ["".join(element.itertext()) for element in elements]
 

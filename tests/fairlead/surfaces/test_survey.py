@@ -1,4 +1,4 @@
-"""`fairlead survey` of the test run's broker, and the texts of its rows."""
+"""`fairlead survey` on a real broker, and the rows that it prints."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ from tests.fixtures.consumer_groups import Commit, Join, Produce
 from tests.samples import samples
 from tests.waiting import PATIENCE_S
 
-#: Runs the command; prints the planner's imported modules on standard error.
+#: Runs the command, then prints which of the planner's dependencies were imported.
 PROGRAM = """
 import sys
 from fairlead.surfaces.cli import main
@@ -36,7 +36,7 @@ finally:
 
 
 def survey(settings: Settings, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run `fairlead survey` for six samples in a folder."""
+    """Run `fairlead survey` with a folder as working directory, for six samples."""
     options = ["--minutes", "0.02", "--every", "0.2", "--format", "json"]
     servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
     done = subprocess.run(
@@ -62,7 +62,10 @@ def test_survey_needs_only_kafka(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """The survey shows owners, lag and, after six samples, a diagnosis."""
+    """The survey shows owners, lag and a diagnosis.
+
+    It imports no database client, and writes no files.
+    """
     topic = kafka_topic(partitions=2)
     produce(topic, [5, 3])
     commit(unique_name, {(topic, 0): 1, (topic, 1): 3})
@@ -71,7 +74,7 @@ def test_survey_needs_only_kafka(
     done = survey(settings, tmp_path)
 
     assert done.stderr.splitlines()[-1] == "imported:"
-    assert f"{unique_name}: Stable" in done.stderr  # the first line that is printed
+    assert f"{unique_name}: Stable" in done.stderr  # the first printed line
     answer = json.loads(done.stdout)
     (mine,) = (row for row in answer["groups"] if row["group"] == unique_name)
     assert (answer["samples"] >= 6, mine["diagnosis"] is not None) == (True, True)
@@ -90,9 +93,9 @@ def test_survey_recognises_lag_that_is_none(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Cases: no members, a topic left, lost records, an idle topic, an open transaction.
+    """Only records that the group could read are lag: no deleted records, no open transaction.
 
-    The loss of records in a topic that the group has left is not reported.
+    A topic that the group has left is listed separately, without its lost records.
     """
     busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
     for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
@@ -135,7 +138,7 @@ def test_survey_recognises_lag_that_is_none(
 
 
 def row(**known: Any) -> dict[str, Any]:
-    """Return the row of a healthy group with these changes."""
+    """Return the survey's row of a group, with the given fields replaced."""
     return {
         "group": "orders",
         "sampled_at": datetime(2026, 1, 2, tzinfo=UTC),
@@ -167,7 +170,7 @@ def row(**known: Any) -> dict[str, Any]:
 
 
 def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
-    """Return a sample of two topics, with one and two partitions, at a minute after noon."""
+    """Return a sample, `minute` minutes after noon, of the topics `left` and `read`."""
     return {
         "group": group,
         "at": datetime(2026, 1, 2, 12, minute, tzinfo=UTC),
@@ -181,7 +184,7 @@ def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("policies", [[], [Policy()]])
 def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) -> None:
-    """The partition has no arrivals."""
+    """The group is healthy if the partition without a commit has no arrivals."""
     series = [
         sample(
             "orders",
@@ -201,7 +204,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """The id is shortened in the text and on the page."""
+    """A client id of 32,000 characters is shortened in the text and on the page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

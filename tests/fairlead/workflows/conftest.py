@@ -1,4 +1,4 @@
-"""Fixtures of the tests of workflows: a plan topic, and the fixtures of the store's tests."""
+"""Fixtures of the workflows' tests: a plan topic, and the fixtures of the store's tests."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.conftest import KafkaTopic
 
 @pytest.fixture
 def topic(settings: Settings, kafka_topic: KafkaTopic) -> Iterator[PlanTopic]:
-    """Return a separate plan topic for each test."""
+    """Return a plan topic that only this test uses."""
     name = kafka_topic(config={"cleanup.policy": "compact"})
     with PlanTopic(settings.kafka.model_copy(update={"plan_topic": name})) as topic:
         yield topic

@@ -1,7 +1,7 @@
 """A planning run in a separate process that is killed or frozen between two steps.
 
-Belongs here: the steps of a run on the store and the plan topic, and the points between them;
-without Spark, whose results do not outlive a crash. Does not: any expectation.
+Belongs here: the steps of a run on the store and the plan topic, and the crash points between them.
+Spark is left out, since its results do not outlive a crash. Does not: assertions.
 """
 
 import os
@@ -30,7 +30,7 @@ from tests.fixtures.plans import SNAPSHOT_AT, make_draft
 from tests.stored import record_adoption
 from tests.waiting import PATIENCE_S
 
-#: Crash points of a planning run, in order, with the plan's state at each; None: no plan exists.
+#: Crash points of a planning run, in order, with the stored plan's state; None: no plan is stored.
 PLANNING: Final = {
     "lag uncommitted": None,
     "lag committed": None,
@@ -51,7 +51,7 @@ PLANNING: Final = {
     "adoption uncommitted": "published",
     "adoption committed": "published",
 }
-#: The points of a withdrawal, which follows a run.
+#: Crash points of a withdrawal after a run, with the stored plan's state.
 WITHDRAWAL: Final = {
     f"withdrawal: {point}": "published"
     for point in (
@@ -69,7 +69,7 @@ def nothing(_: str) -> None:
 
 
 def start(point: str, how: signal.Signals, *run: Any) -> BaseProcess:
-    """Start a run that sends itself a signal when it reaches a point."""
+    """Start a run that sends itself a signal at a crash point; return its process."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.fairlead.workflows.crashing"])
     process = context.Process(target=_stop_at, args=(point, how, *run))
@@ -84,7 +84,7 @@ def _stop_at(point: str, how: signal.Signals, url: str, kafka: KafkaSettings, gr
         if where == name:
             os.kill(os.getpid(), how)
 
-    with suppress(FairleadError):  # a run that continues too late is refused
+    with suppress(FairleadError):  # a frozen run that continues too late gets an error
         plan(url, kafka, group, "s1", nothing if step else reach)
         if step:
             withdraw_plan(url, kafka, group, reach)
@@ -103,7 +103,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"
         published = store.published(group)
-        if published is not None:  # a pending withdrawal also ends a waiting plan
+        if published is not None:  # not after a pending withdrawal, which also ends a waiting plan
             version = published.version
             record_adoption(store, group, version, observed_at=at, planned=3, as_planned=3)
 
@@ -116,7 +116,7 @@ def withdraw_plan(url: str, kafka: KafkaSettings, group: str, reach: Reach = not
 
 
 def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
-    """Return the lag of the three partitions that the drafts plan."""
+    """Return lag of the three partitions for which `make_draft` makes plans."""
     return pa.table(
         {
             "snapshot_id": [snapshot] * 3,
@@ -131,12 +131,12 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """The current transaction's name, used to name crash points.
+    """The name of the current transaction, from which crash points are named.
 
     Attributes
     ----------
     name
-        Name of the current step; approvals and outbox entries in it have names of their own.
+        Name of the current step. Approvals and outbox entries have names of their own.
     """
 
     name = ""
@@ -146,7 +146,7 @@ class Transaction:
 
 @contextmanager
 def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]]:
-    """Open a store that calls `reach` before and after each commit."""
+    """Open a store that calls `reach` with the crash point before and after each commit."""
     engine = create_store_engine(url, connect_timeout_s=int(PATIENCE_S))
     transaction = Transaction()
 
@@ -180,7 +180,7 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
 
 
 class Reaching(PlanTopic):
-    """A plan topic that calls `reach` before and after each step of its sender."""
+    """A plan topic that calls `reach` with the crash point around each step of sending."""
 
     def __init__(self, settings: KafkaSettings, reach: Reach) -> None:
         super().__init__(settings)

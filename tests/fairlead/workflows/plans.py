@@ -1,6 +1,6 @@
-"""Common code of tests of plans: a small plan, and groups that fit it or not.
+"""Common code of tests of plans: a small plan, and groups that do or do not fit it.
 
-Belongs here: making documents and groups, and reconciling them. Does not: any expectation.
+Belongs here: functions that make documents and groups, and reconcile them. Does not: assertions.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ def make_plan(
     weights: Mapping[str, list[float]],
     **changes: Any,
 ) -> PlanDocument:
-    """Return a plan; each member subscribes to every topic that has weights."""
+    """Return a plan in which each member subscribes to all topics of `weights`."""
     values: dict[str, Any] = {
         "group": "orders",
         "version": 1,
@@ -50,7 +50,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group that fits the store's drafts, with the given partitions of t0."""
+    """Describe a group that fits the drafts of the store's tests, with these owners of t0."""
     return LiveGroup(
         group,
         "Stable",
@@ -78,7 +78,7 @@ def emptied(group: str) -> LiveGroup:
 
 
 def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups that fit the store's drafts."""
+    """Describe groups that fit the drafts of the store's tests."""
     return {group: as_planned(group) for group in groups}
 
 
@@ -96,12 +96,12 @@ def run(
     now: datetime = SNAPSHOT_AT,
     options: PublishOptions = OPTIONS,
 ) -> list[StepResult]:
-    """Reconcile some groups or all, as a planning run or the sensor does."""
+    """Reconcile these groups, or all, as a planning run or the sensor does."""
     return list(reconcile(store, groups, live=live, topic=topic, options=options, now=now))
 
 
 class Dying(PlanTopic):
-    """A plan topic whose sender dies after its records are committed."""
+    """A plan topic whose sender loses its connection after its records are committed."""
 
     def open(self, partition: int) -> PlanChannel:
         """Open a partition for sending, and fence other senders."""

@@ -1,4 +1,4 @@
-"""Comparison of consumers' partitions with their plan."""
+"""Comparison of the partitions that consumers own with their plan."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -17,14 +17,14 @@ PLAN = make_plan({"a": {"t": [0]}, "b": {"t": [1, 2]}}, {"t": [100.0, 60.0, 50.0
 
 
 def test_share_of_a_former_member_goes_to_others() -> None:
-    """If one member remains, it must own all partitions; each missing one counts."""
+    """A new member, or else the remaining members, should own the share of a former member."""
     assert compare(PLAN, {"a": {"t": [0]}, "c": {"t": [1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1, 2]}}).adherence == 1.0
     assert compare(PLAN, {"a": {"t": [0, 1]}}).adherence == 0.6666
 
 
 def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> Observed:
-    """Sample a group once with each of these assignments, four seconds apart."""
+    """Observe a group that has these assignments one after the other, four seconds apart."""
     number, now = count(), datetime.now(UTC)
 
     def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
@@ -46,7 +46,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The members are reported after two heartbeats, with the remedy."""
+    """A member that keeps other members' partitions for 8 s is named, with the remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

@@ -1,4 +1,4 @@
-"""A broker with the assignor follows published plans through changes of members."""
+"""A broker with the assignor `fairlead` follows published plans while members change."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings) -> KafkaSettings:
-    """Return settings of the run's broker, whose plan and members topics its assignor reads."""
+    """Return the settings of the test run's broker, whose assignor reads plans and members."""
     return settings.kafka
 
 
@@ -37,7 +37,7 @@ def test_plans_are_followed_through_changes_of_members(
     kafka_topic: Any,
     unique_name: str,
 ) -> None:
-    """Only moved partitions are revoked; a returning member gets its share back."""
+    """A new plan revokes only moved partitions; a member that returns gets its share again."""
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,
@@ -75,7 +75,9 @@ def test_plans_are_followed_through_changes_of_members(
 
             eventually(reached, "the broker's target is the plan")
             assert (rounds[-1].version, rounds[-1].reason) == (version, "")
-            assert any(done.triggers for done in rounds)  # nothing else computes targets
+            assert any(
+                done.triggers for done in rounds
+            )  # the broker computes an assignment only after a trigger
             wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
             eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
             moved = {
@@ -86,7 +88,7 @@ def test_plans_are_followed_through_changes_of_members(
             revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
             assert sorted(revoked) == sorted(moved)
         eventually(lambda: gateway.broker_groups([group])[group].state == "Stable", "it settles")
-        assert is_followed().triggers == 0  # the assignment is as planned
+        assert is_followed().triggers == 0  # because the assignment is already as planned
         (observed,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
         assert observed.adoption is not None
         assert observed.adoption.adherence == 1.0
@@ -101,7 +103,10 @@ def test_plans_are_followed_through_changes_of_members(
 def test_member_that_keeps_its_partitions_is_named(
     cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """Consumers on librdkafka sometimes keep revoked partitions."""
+    """If a member does not give up revoked partitions, the group's error names it.
+
+    Consumers on librdkafka sometimes behave like this.
+    """
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,

@@ -1,4 +1,4 @@
-"""Groups with a plan change to the consumer protocol and back, on the run's broker."""
+"""A group with a plan changes to the consumer protocol and back, on a real broker."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ Owned = Mapping[str, list[int]]
 
 
 class Group:
-    """A group and its plans, with members of any client."""
+    """A group with its topic, gateway and plans; tests add members."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Group:
         self._store, self._approve = store, approve
 
     def publish(self, shares: Mapping[str, list[int]]) -> int:
-        """Publish a plan, as a run does; return its version."""
+        """Publish a plan as a planning run does; return its version."""
         ids = {self.topic: self.gateway.topics_of([self.topic])[self.topic][0]}
         draft = draft_of(self.name, self.topic, dict(shares), topic_ids=ids)
         version = self._approve(f"{self.name}-{shares}", **draft).version
@@ -54,20 +54,20 @@ class Group:
         return version
 
     def is_followed(self) -> bool:
-        """Trigger rebalances as the planner does; return whether the broker has the plan."""
+        """Trigger rebalances as the planner does; return whether the broker assigns by the plan."""
         published = self._store.in_state("published", groups=[self.name])
         (done,) = follow(self.gateway, self.kafka, [self.name], lambda _: published)
         return done.reached
 
     def is_of(self, kind: str, members: int) -> bool:
-        """Return whether the coordinator reports this protocol and number of members."""
+        """Return whether the group has this protocol and number of members."""
         found = self.gateway.live_groups([self.name])[self.name]
         if isinstance(found, GroupError):  # the conversion is in progress
             return False
         return (found.group_type, len(found.members)) == (kind, members)
 
     def produce(self, values: Iterable[int]) -> None:
-        """Append records to all partitions, one after the other."""
+        """Append a record for each value, to all partitions in turn."""
         producer = Producer(self.kafka.librdkafka())
         for value in values:
             producer.produce(self.topic, str(value), partition=value % PARTITIONS)
@@ -82,7 +82,7 @@ def group(
     kafka_topic: Any,
     unique_name: str,
 ) -> Iterator[Group]:
-    """Return a group without members."""
+    """Return a group that has a topic but no members."""
     group = Group(settings, store, approve, unique_name, kafka_topic(partitions=PARTITIONS))
     with group.gateway, PlanTopic(group.kafka) as plans:
         plans.ensure()
@@ -91,7 +91,7 @@ def group(
 
 @pytest.fixture
 def fleet(services: Services, group: Group) -> Iterator[Fleet]:
-    """Return the means to add consumers of the classic protocol to the group."""
+    """Return a fleet that adds members of the classic protocol to the group."""
     fleet = Fleet(services, group.name, group.kafka.plan_topic, [group.topic])
     yield fleet
     fleet.close()
@@ -99,7 +99,7 @@ def fleet(services: Services, group: Group) -> Iterator[Fleet]:
 
 @pytest.fixture
 def members(group: Group) -> Iterator[BrokerAssigned]:
-    """Return the means to add plain consumers of the consumer protocol to the group."""
+    """Return an object that adds plain consumers of the consumer protocol to the group."""
     with BrokerAssigned(group.kafka, **{"group.remote.assignor": "fairlead"}) as members:
         yield members
 
@@ -107,7 +107,10 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_group_with_a_plan_converts_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """The group uses range for a time, follows plans, converts back, and loses no record."""
+    """At each step, members follow the plan, or share by `range`; all records are read.
+
+    Members are replaced one by one: first by members of the consumer protocol, then back.
+    """
     plan, classic, sent = {"a": [0, 1, 2], "b": [3]}, dict[str, Any](), 0
     values: list[list[bytes]] = [members.values]
 

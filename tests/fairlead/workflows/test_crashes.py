@@ -1,6 +1,6 @@
-"""State after a run was killed or frozen, or the broker or database has crashed.
+"""State after a planning run was killed or frozen, or after the broker or database crashed.
 
-The runs do all steps of a planning run on Postgres and the plan topic.
+The runs do all steps on Postgres and the plan topic.
 """
 
 import logging
@@ -35,7 +35,7 @@ from tests.waiting import PATIENCE_S, eventually
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
-#: Points that leave the most unfinished work; the long form tests all points.
+#: Crash points that leave the most unfinished work; the long form of the tests uses all points.
 SHORT = {
     *("plan half written", "decision committed", "after the fence", "entry committed"),
     *("inside the send", "after the send", "withdrawal: after the send"),
@@ -43,12 +43,12 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: Points after which a resumed publisher sends, or records the result, too late.
+#: Points at which a frozen run, once resumed, sends or records results too late.
 FREEZES = form(
     short=["after the fence", "entry committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: Tables with one row for each plan, besides its document.
+#: Query for the rows of a version besides its document, one of each kind.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s
@@ -62,13 +62,13 @@ PARTS = """
 
 @pytest.fixture
 def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
-    """Return Kafka's settings with a separate plan topic."""
+    """Return Kafka's settings with a plan topic that only this test uses."""
     name = kafka_topic(config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": name})
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Check a group's versions, their rows, the topic's record, and the plan of a new follower."""
+    """Check that every version is complete, and that a new follower gets the published plan."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)
@@ -103,7 +103,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 def test_next_run_completes_a_killed_one(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """After a kill at any point, there is no gap and no partial plan."""
+    """After a kill at any point, the next run leaves no version missing and no plan incomplete."""
     for point in POINTS:
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)
@@ -113,7 +113,7 @@ def test_next_run_completes_a_killed_one(
 
     for point in POINTS:
         plan(store_url, kafka, point, "s2")
-        if store.published(point) is None:  # the next run has completed the withdrawal
+        if store.published(point) is None:  # the next run has completed a withdrawal
             with PlanTopic(kafka) as topic:
                 record = topic.read(point)
             assert record is not None
@@ -126,7 +126,7 @@ def test_next_run_completes_a_killed_one(
 def test_frozen_run_does_not_undo_later_runs(
     store_url: str, kafka: KafkaSettings, point: str
 ) -> None:
-    """A planner that was frozen between two steps continues after other runs.
+    """A frozen run that continues after other runs does not change their results.
 
     Postgres ends the session of a frozen publisher that holds a lock.
     """
@@ -146,7 +146,7 @@ def test_frozen_run_does_not_undo_later_runs(
         frozen.join(PATIENCE_S)
         assert frozen.exitcode == 0, point
     finally:
-        frozen.kill()  # a frozen process would never end
+        frozen.kill()  # if the test failed while the process is frozen
         frozen.join()
     plan(store_url, kafka, "orders", "s4")
     assert_whole(store_url, kafka, "orders")
@@ -167,7 +167,7 @@ def test_frozen_run_does_not_undo_later_runs(
 def test_crash_of_postgres_during_a_run(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
 ) -> None:
-    """The run fails with a transient error; the next run completes its work."""
+    """The run fails with a transient error; the next run completes the work."""
     url = own_postgres.url("fairlead")
 
     def restart(where: str) -> None:
@@ -183,7 +183,7 @@ def test_crash_of_postgres_during_a_run(
 
 @pytest.fixture(scope="module")
 def broker(own_services: Path) -> Iterator[KafkaBroker]:
-    """Return a broker that tests may kill."""
+    """Return a broker for this module that tests may kill."""
     broker = KafkaBroker(own_services / "kafka", assignor=True)
     broker.start()
     yield broker
@@ -192,7 +192,7 @@ def broker(own_services: Path) -> Iterator[KafkaBroker]:
 
 @pytest.fixture
 def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
-    """Return settings of the broker that tests may kill, with a separate plan topic."""
+    """Return settings of that broker, with a plan topic that only this test uses."""
     kafka = KafkaSettings(
         bootstrap_servers=broker.bootstrap_servers,
         plan_topic=f"plans-{unique_name}",
@@ -207,7 +207,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
 def test_crash_of_the_broker_during_publication(
     broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
 ) -> None:
-    """The plan is in state sending until the broker is back, and is published then."""
+    """The plan stays in state sending until the next run after the restart publishes it."""
 
     def crash(where: str) -> None:
         if where == "before the send":
@@ -225,7 +225,7 @@ def test_crash_of_the_broker_during_publication(
 
 
 class Restart(logging.Handler):
-    """Starts a broker after the first attempt of a publication has failed."""
+    """A log handler that starts a broker when the first attempt of a publication fails."""
 
     def __init__(self, broker: KafkaBroker) -> None:
         super().__init__()
@@ -240,7 +240,7 @@ class Restart(logging.Handler):
 def test_publication_succeeds_after_a_restart_of_the_broker(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
-    """The first attempt fails soon; the second succeeds with new clients."""
+    """The first attempt fails; the second attempt, with new clients, succeeds."""
     approve(group="absent")
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
     handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")

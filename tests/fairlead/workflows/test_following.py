@@ -1,4 +1,4 @@
-"""Plans for groups that the broker assigns are published and measured, on the run's broker."""
+"""Publication and adoption of plans for groups that the broker assigns, on a real broker."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
-    """Return settings of the run's broker, with separate topics for each test."""
+    """Return the broker's settings; only this test uses their plan and members topics."""
     compacted = {"cleanup.policy": "compact"}
     return settings.kafka.model_copy(
         update={
@@ -49,7 +49,7 @@ def plans(cluster: KafkaSettings) -> Iterator[PlanTopic]:
 
 
 def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) -> dict[str, Any]:
-    """Return the draft for this group."""
+    """Return the arguments of a draft that gives these shares of a topic to members."""
     count = sum(map(len, shares.values()))
     return {
         "group": group,
@@ -64,7 +64,7 @@ def draft_of(group: str, topic: str, shares: dict[str, list[int]], **more: Any) 
 
 
 def publish(store: PlanStore, group: str, gateway: KafkaGateway, plans: PlanTopic) -> StepResult:
-    """Publish a group's approved plan, as a run does."""
+    """Publish a group's approved plan as a planning run does; return the result."""
     (done,) = run(store, plans, gateway.live_groups, groups=[group], now=datetime.now(UTC))
     return done
 
@@ -81,7 +81,10 @@ def test_publication_reports_a_broker_without_the_plug_in(
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """The group has the consumer protocol. Adoption is measured; the result names a remedy."""
+    """If the group's assignor is not `fairlead`, results name the remedy; adoption is measured.
+
+    The group has the consumer protocol.
+    """
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])
     with BrokerAssigned(cluster) as members:

@@ -1,4 +1,4 @@
-"""Requests made on web pages, carried out by the planner on a real store and topic."""
+"""Requests that people make on pages, carried out by the planner."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ AUTOMATIC = (Policy(approval=Approval(automatic=True)),)
 
 @pytest.fixture
 def web(store_url: str) -> Iterator[Engine]:
-    """Return an engine with the web server's login."""
+    """Return an engine with the login of the web server."""
     with logins(store_url) as make:
         engine = create_store_engine(make("fairlead_web"))
         yield engine
@@ -40,7 +40,7 @@ def web(store_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], UUID]:
-    """Return a function that requests a step for a group with two versions."""
+    """Return a function that requests an action on a group with two published versions."""
     publish("s1")
     publish("s2", members=SECOND)
 
@@ -71,7 +71,7 @@ def taken(
 def test_requested_rollback_is_proposed_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """A planner that dies before its answer does not cause a second version."""
+    """If a planner dies before it has answered, the next planner proposes no second version."""
     act_id = ask("rollback", 1)
     assert taken(store, topic, ["others"]) == {}
     with pytest.MonkeyPatch.context() as patch:
@@ -94,7 +94,7 @@ def test_requested_rollback_is_proposed_once(
 def test_requested_withdrawal_is_carried_out(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """If Kafka does not answer, the request stays open."""
+    """The plan is withdrawn; if Kafka does not answer, the request stays open."""
     act_id = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
@@ -109,7 +109,7 @@ def test_requested_withdrawal_is_carried_out(
 def test_impossible_request_is_refused_with_the_reason(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The request ends and is not repeated."""
+    """The request is answered with the reason, and not tried again."""
     act_id = ask("rollback", 1)
 
     def gone(group: str) -> Any:

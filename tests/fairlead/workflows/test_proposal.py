@@ -1,4 +1,4 @@
-"""Storing and approving decisions on groups, also while another version waits."""
+"""Decisions on groups are stored, and plans approved, even if another version waits."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.postgres
 Step = Callable[..., StoredPlan]
 AT_NIGHT = Policy(approval=Approval(automatic=True, hours=("03:00-04:00",)))
 LATER = SNAPSHOT_AT + timedelta(hours=1)
-#: An assignment that differs from the store's usual draft for the same group.
+#: An assignment that differs from the assignment in the drafts of the store's tests.
 ANOTHER = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
@@ -50,7 +50,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeDraft) -> None:
-    """The approval lists its reasons; outside the policy's hours, the plan waits."""
+    """Within the policy's hours, the policy approves the plan; otherwise the plan waits."""
     assert conclude(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     conclude(store, draft("s2"), policy=AT_NIGHT)
@@ -59,14 +59,14 @@ def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeD
 
 
 def test_plan_of_a_group_with_a_stopped_partition_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """A person must approve the plan."""
+    """If a partition has the status STOP, the policy does not approve the plan."""
     stalled = conclude(store, draft("s1", statuses=frozenset({"OK", "STOP"})), policy=AT_NIGHT)
     assert not stalled.approval.approved
     assert "partitions are in STOP" in stalled.approval.reason
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """Version 1 waits for approval when a new sample leads to the same assignment."""
+    """If a new sample leads to the assignment of a waiting version, no version is stored."""
     conclude(store, draft("s1"))
     again = conclude(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
@@ -79,7 +79,7 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     assert states(store) == ["proposed"]
 
 
-#: Arrivals of t0's partitions, in records a second; each member can process 100.
+#: Arrival rates of t0's partitions, with the reason to keep the old plan; members can read 100/s.
 ARRIVALS = {
     "a bit better": ([90.0, 40.0, 85.0], "which a new version would improve by only "),
     "worse": ([60.0, 50.0, 90.0], "which is at least as good as a new version"),
@@ -89,7 +89,7 @@ ARRIVALS = {
 
 
 def prospect(rates: list[float]) -> Prospect:
-    """Return the forecast input for two members without a backlog, at these arrival rates."""
+    """Return the forecast input for two members without lag, at these arrival rates."""
     none = np.zeros(3)
     outlook = Outlook(np.array(rates), none, none, none, np.array([100.0, 100.0]))
     problem = Problem.of({"t0": 3}, {"orders-1": ["t0"], "orders-2": ["t0"]})
@@ -97,7 +97,7 @@ def prospect(rates: list[float]) -> Prospect:
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
-    """The new plan must improve on the waiting one by the policy's minimum."""
+    """A waiting plan is replaced only if the new one is better by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         conclude(store, draft("s1", group=group, members=ANOTHER))
@@ -113,7 +113,7 @@ def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: Make
 
 
 def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, approve: Step) -> None:
-    """Approved plans are published before new ones are proposed."""
+    """While an approved plan waits for publication, no new version is proposed."""
     approve("s1")
     later = conclude(store, draft("s2", members=ANOTHER))
     assert later.stored.reason.startswith(
@@ -125,7 +125,7 @@ def test_approved_plan_is_not_replaced(store: PlanStore, draft: MakeDraft, appro
 def test_waiting_rollback_is_not_replaced(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """The planner would propose the plan that the rollback ends."""
+    """No new plan replaces a waiting rollback, since the plan might undo the rollback."""
     publish("s1")
     record_decision(store, draft("s2", rolled_back_from=1))
     later = conclude(store, draft("s3", members=ANOTHER), policy=AT_NIGHT)
@@ -136,7 +136,7 @@ def test_waiting_rollback_is_not_replaced(
 def test_no_new_version_with_the_published_assignment(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """The group does not follow its plan, and the same assignment would be best."""
+    """If the published assignment is still best but not followed, no new version is stored."""
     publish("s1")
     again = conclude(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}), policy=AT_NIGHT)
     assert again.stored.outcome == "no change"
@@ -151,7 +151,7 @@ def test_no_new_version_with_the_published_assignment(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """Two runs overlap; the plan of the slower one is not stored."""
+    """If two runs overlap, the plan of the older snapshot is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = conclude(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
@@ -160,7 +160,7 @@ def test_plan_of_an_older_snapshot_replaces_none(
 
 
 def moved(*rows: tuple[int, str, str]) -> pa.Table:
-    """Return moves of t0's partitions; each row has number, previous owner and new owner."""
+    """Return moves of partitions of t0; each row has the number, the old and the new owner."""
     numbers, before, after = zip(*rows, strict=True)
     return pa.table(
         {
@@ -172,14 +172,14 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves to NEW if ANOTHER is not followed: partitions 1 and 2 have each other's owner.
+#: The moves of plan NEW; the previous owner shows that plan ANOTHER is not followed.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
 def test_unfollowed_plan_is_replaced_only_by_a_better_one(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """The new plan must improve on the published one by the policy's minimum."""
+    """A published plan is replaced only if the new one is better by the policy's minimum."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
@@ -195,7 +195,7 @@ def test_unfollowed_plan_is_replaced_only_by_a_better_one(
 
 
 def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
-    """The plan is stored once, and replaced when the policy leaves shadow mode."""
+    """A shadow plan is stored once; it is replaced after its policy leaves shadow mode."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
     outcome = conclude(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
@@ -210,7 +210,7 @@ def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: Make
 
 
 def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDraft) -> None:
-    """The step crashed between proposal and approval; the version stays the same."""
+    """If a run crashes before it approves its plan, the next run approves the same version."""
     record_decision(store, draft("s1"))
     conclude(store, draft("s1"), policy=AT_NIGHT)
     conclude(store, draft("s1"), policy=AT_NIGHT)
@@ -220,7 +220,7 @@ def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDr
 def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One plan is rejected between proposal and approval; the others are approved."""
+    """If one plan is rejected just before the policy approves all, the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
@@ -239,7 +239,7 @@ def test_simultaneous_rejection_affects_one_group(
 
 
 def test_decisions_of_a_fleet_are_stored(store: PlanStore, draft: MakeDraft) -> None:
-    """Each group has its decision, in the given order; permitted plans are approved."""
+    """Results have the order of the given decisions; policies approve the plans they allow."""
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [
         draft("s1", group=group)

@@ -1,4 +1,4 @@
-"""Rebalance triggers are harmless if the broker follows no plans, on the run's broker."""
+"""Rebalance triggers do no harm if the broker does not follow plans."""
 
 import os
 import signal
@@ -24,27 +24,27 @@ STAYS_S = (1.5, 1.5)
 
 @pytest.fixture
 def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
-    """Return settings of the run's broker, with a separate plan topic for each test."""
+    """Return the broker's settings, with a plan topic that only this test uses."""
     plans = kafka_topic(partitions=4, config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": plans})
 
 
 @pytest.fixture
 def gateway(settings: Settings) -> Iterator[KafkaGateway]:
-    """Return a gateway to the run's broker."""
+    """Return a gateway to the test run's broker."""
     with KafkaGateway(settings.kafka) as gateway:
         yield gateway
 
 
 def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
-    """Return a plan that gives all partitions to one member."""
+    """Return a plan that gives all partitions to member `a`."""
     shares = {"a": {topic: list(range(partitions))}, "b": {}, "c": {}}
     plan = make_plan(shares, {topic: [1.0] * partitions}, group=group)
     return BrokerPlan(plan, {topic: partitions})
 
 
 def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Let three members share six partitions; return the owners, and clear past revocations."""
+    """Let three members share six partitions; return their shares, and clear past revocations."""
     for name in "abc":
         members.join(group, name, [topic])
 
@@ -61,7 +61,7 @@ def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, top
 def rebalance(
     gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str
 ) -> BrokerAdoption:
-    """Trigger a rebalance of a group under any assignor."""
+    """Trigger rebalances of a group, whatever its assignor; return the result."""
     (done,) = trigger_rebalances(
         {group: goal(group, topic)}, as_followers(gateway), cluster, stays_s=STAYS_S
     )
@@ -72,7 +72,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """Samples leave the trigger out, and members keep all partitions."""
+    """Members keep their partitions, and samples do not contain the trigger."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)
@@ -105,7 +105,7 @@ def test_trigger_moves_nothing_under_other_assignors(
 def test_trigger_never_joins_a_classic_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would convert the group to the consumer protocol."""
+    """No trigger joins, because it would convert the group to the consumer protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -119,7 +119,7 @@ def test_trigger_never_joins_a_classic_group(
 def test_trigger_never_joins_an_absent_or_empty_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would create the absent group, and be the empty group's only member."""
+    """No trigger joins, because it would create the group, or be its only member."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])
@@ -136,7 +136,7 @@ def test_trigger_never_joins_an_absent_or_empty_group(
 def test_killed_trigger_moves_nothing(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """No other trigger joins until its session ends; members keep their partitions."""
+    """Members keep their partitions; until the trigger's session ends, no other trigger joins."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
         before = join_members(members, gateway, unique_name, topic)
@@ -160,5 +160,7 @@ def test_killed_trigger_moves_nothing(
             os.kill(process.pid, signal.SIGKILL)
         done = rebalance(gateway, cluster, unique_name, topic)
         assert not done.reached
-        assert done.triggers == 0 or not there()  # on a slow machine, its session may have ended
+        assert (
+            done.triggers == 0 or not there()
+        )  # on a slow machine, the killed trigger's session may have ended
         assert (members.owned(), members.revoked) == (before, [])

@@ -1,4 +1,4 @@
-"""Foreign records in the plan topic are detected, and the planner sends its plans again."""
+"""Records of other producers in the plan topic are detected, and plans are sent again."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ OPTIONS = PublishOptions(timedelta(hours=6), SIGNER)
 
 @pytest.fixture
 def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPlan:
-    """Return a published plan with a signed record."""
+    """Return a published plan whose record is signed."""
     approve()
     run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     assert differences(store, None, topic=topic, verifier=OPTIONS.verifier()) == []
@@ -39,7 +39,7 @@ def published(store: PlanStore, topic: PlanTopic, approve: Approve) -> StoredPla
 
 @pytest.fixture
 def put(settings: Settings, topic: PlanTopic) -> Put:
-    """Return a function that writes a record with the group's key, as any producer can."""
+    """Return a function that writes a record with the group's key, as any producer can do."""
     producer = Producer({"bootstrap.servers": settings.kafka.bootstrap_servers})
 
     def put(value: bytes | None, headers: Headers) -> None:
@@ -50,7 +50,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 
 def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
-    """Reconcile, check that no difference is left, and return the previous differences."""
+    """Reconcile the topic; return the differences that this removed."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     reasons = [result.reason for result in sent if result.record]
@@ -60,7 +60,7 @@ def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
 
 
 def new_follower(topic: PlanTopic) -> PlanState:
-    """Return the state of a new follower that has read the group's newest record."""
+    """Return the state of a new follower after it has read the group's newest record."""
     cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
     record = topic.read("orders")
     assert record is not None
@@ -71,7 +71,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """Foreign records are garbage, an unsigned copy, or a tombstone; the version stays the same."""
+    """The same version is sent again after garbage, an unsigned copy, or a tombstone."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -86,7 +86,7 @@ def test_plan_is_sent_again_after_foreign_records(
 def test_replayed_record_counts_until_the_next_reconciliation(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """New members follow an older signed record until the planner sends its plan again."""
+    """New members follow an older signed record until the newer plan is sent again."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
@@ -101,7 +101,7 @@ def test_replayed_record_counts_until_the_next_reconciliation(
 def test_largest_epoch_of_a_foreign_record_is_ignored(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """The record is refused, and does not raise the planner's epoch."""
+    """A record signed for another group is refused, and its epoch does not raise the planner's."""
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
@@ -112,7 +112,10 @@ def test_largest_epoch_of_a_foreign_record_is_ignored(
 def test_plan_is_sent_once_behind_an_open_transaction(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """Another producer's transaction hides the plan from all readers; the result reports it."""
+    """The result reports that another producer's open transaction hides the plan.
+
+    The plan can be read, without a second record, once the transaction has ended.
+    """
     other = Producer(
         {
             "bootstrap.servers": settings.kafka.bootstrap_servers,
@@ -135,7 +138,10 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 def test_restored_database_uses_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """Followers therefore return from version 7 to version 1."""
+    """Followers return to the database's version even if the topic's version is newer.
+
+    Version 1 of the new epoch replaces version 7.
+    """
     record = topic.read("orders")
     assert record is not None
     epoch = int(dict(record.headers)["epoch"])
@@ -150,7 +156,7 @@ def test_restored_database_uses_a_new_epoch(
 def test_plans_move_to_their_partition_if_the_topic_grows(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
-    """After the topic grows, the plan is sent to the partition that its key now has."""
+    """After the topic has grown, the plan is sent to the new partition of its key."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
     count = next(n for n in range(2, 99) if partition_for_key("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(PATIENCE_S)
@@ -167,7 +173,7 @@ def test_plans_move_to_their_partition_if_the_topic_grows(
 def test_withdrawal_is_sent_again_after_a_replay(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A replayed record of the withdrawn plan counts only until the next reconciliation."""
+    """If a record of a withdrawn plan is replayed, the withdrawal is sent again."""
     record = topic.read("orders")
     assert record is not None
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")

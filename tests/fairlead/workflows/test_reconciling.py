@@ -1,7 +1,7 @@
-"""Publication and withdrawal of plans, on a real store and a real topic.
+"""Publication and withdrawal of plans, with a real store and a real topic.
 
 `tests/fairlead/domain/test_reconciliation.py` tests the table of steps, `test_crashes` kills and
-freezes, and `test_reconciliation` foreign records.
+freezes runs, and `test_reconciliation` writes records of other producers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -41,17 +41,17 @@ from tests.stored import plan_history
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Approve = Callable[..., StoredPlan]
-#: Kafka's descriptions of a group that does not exist, and of a rebalancing group.
+#: Fields of Kafka's description of an absent group, and of a rebalancing group.
 ABSENT: Final = {"group_state": "Dead", "error": "[Error 69] GroupIdNotFoundError"}
 REBALANCING: Final = {"group_state": "PreparingRebalance", "error": None}
-#: The time at which a third of the lease has passed.
+#: Time after a third of the lease, when renewal is due.
 DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
 
 
 def described(
     raw: Mapping[str, str | None], groups: Iterable[str]
 ) -> dict[str, LiveGroup | GroupError]:
-    """Return the gateway's errors for groups that Kafka describes like this."""
+    """Return the gateway's errors for groups whose description has the fields `raw`."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
     return {group: group_error(read_description(group, answer)) for group in groups}
@@ -63,7 +63,7 @@ rebalancing: Final = partial(described, REBALANCING)
 
 @pytest.fixture
 def dying(topic: PlanTopic, settings: Settings) -> PlanTopic:
-    """Return a topic whose sender dies when its records are committed."""
+    """Return a topic whose sender loses its connection after its records are committed."""
     return Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
 
 
@@ -77,7 +77,7 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
 
 
 def add_entry(store: PlanStore, topic: PlanTopic) -> None:
-    """Record the entry of a plan without sending it, like a publisher that dies."""
+    """Record that a plan is about to be sent, like a publisher that dies before it sends."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.add([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
@@ -85,7 +85,7 @@ def add_entry(store: PlanStore, topic: PlanTopic) -> None:
 def test_approved_plan_is_signed_sent_once_and_recorded(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The record is valid until the lease ends."""
+    """The record is signed and valid until the lease ends; the store has the record's position."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)
@@ -103,7 +103,7 @@ def test_approved_plan_is_signed_sent_once_and_recorded(
 def test_sent_plan_is_recorded_although_the_group_changed(
     store: PlanStore, topic: PlanTopic, dying: PlanTopic, approve: Approve
 ) -> None:
-    """The plan was sent before a crash, and is not sent again, even if its members left."""
+    """A plan sent before a crash is recorded, and not sent again, even if all members left."""
     approve()
     with pytest.raises(KafkaUnavailableError):
         run(store, dying)
@@ -123,7 +123,7 @@ def test_sent_plan_is_recorded_although_the_group_changed(
 def test_intended_plan_is_sent_or_discarded(
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, state: str
 ) -> None:
-    """After a crash before sending, the plan is sent only if it still fits the group."""
+    """After a crash before sending, the plan is sent if it still fits; otherwise it is stale."""
     approve()
     add_entry(store, topic)
     (done,) = run(store, topic, live)
@@ -136,7 +136,7 @@ def test_intended_plan_is_sent_or_discarded(
 def test_refused_record_stops_no_other_plan(
     settings: Settings, kafka_topic: KafkaTopic, store: PlanStore, approve: Approve
 ) -> None:
-    """One record is too large and is refused; the other six plans are published."""
+    """Of seven plans, the one whose record is too large is refused; the others are published."""
     name = kafka_topic(config={"cleanup.policy": "compact", "max.message.bytes": "20000"})
     random = np.random.default_rng(1)
     sizes = {f"g{number}": 5_000 if number == 4 else 3 for number in range(7)}
@@ -183,7 +183,7 @@ def test_refused_record_stops_no_other_plan(
 def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
     store: PlanStore, topic: PlanTopic, approve: Approve, live: Live, now: datetime, reason: str
 ) -> None:
-    """The plan ends with the reason, and is not sent."""
+    """A plan that does not fit the group, or has expired, becomes stale with the reason."""
     approve()
     (refused,) = run(store, topic, live, now=now)
     assert (refused.action, refused.reason) == (Action.DISCARD, reason)
@@ -195,7 +195,7 @@ def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
 def test_altered_document_is_not_sent(
     store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The document's bytes were changed in the database."""
+    """A plan whose bytes were changed in the database is not sent, since its hash is wrong."""
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
@@ -209,7 +209,7 @@ def test_altered_document_is_not_sent(
 
 
 def test_incomplete_plan_is_not_sent(store: PlanStore, topic: PlanTopic, approve: Approve) -> None:
-    """The approved document leaves a partition without an owner."""
+    """A plan that leaves partitions without an owner is not sent."""
     approve(members={name: MemberShare(("t0",), {}) for name in ("orders-1", "orders-2")})
     (refused,) = run(store, topic)
     assert (refused.waits, "t0-0" in refused.reason) == (True, True)
@@ -220,7 +220,7 @@ def test_incomplete_plan_is_not_sent(store: PlanStore, topic: PlanTopic, approve
 def test_plan_of_a_rebalancing_group_waits_with_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve, state: str
 ) -> None:
-    """The reason is stored until the plan is sent; the next attempt is soon."""
+    """The reason and the time of the next attempt are stored until the plan is sent."""
     approve()
     if state == "sending":
         add_entry(store, topic)
@@ -240,7 +240,7 @@ def test_plan_of_a_rebalancing_group_waits_with_a_reason(
 def test_frozen_plan_waits_with_the_author_of_the_freeze(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """Kafka is not asked about a frozen group; its plan is sent after the unfreeze."""
+    """The plan of a frozen group waits, without a request to Kafka, until the group is unfrozen."""
     approve()
     freeze_plans(store.engine, "orders", reason="incident 4711", actor="kim")
 
@@ -261,7 +261,7 @@ def test_frozen_plan_waits_with_the_author_of_the_freeze(
 def test_failed_reconciliation_has_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """If the broker is down, an error is raised, and the attempt is stored with the reason."""
+    """If the broker is down, an error is raised; the reason and the next attempt are stored."""
     approve()
 
     def away(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
@@ -277,7 +277,7 @@ def test_failed_reconciliation_has_a_reason(
 def test_lease_is_renewed_after_a_third_of_it(
     store: PlanStore, topic: PlanTopic, approve: Approve, propose: Approve
 ) -> None:
-    """Renewal makes no version, event or cooldown, and happens also while a new plan waits."""
+    """Renewal changes only the lease; neither a waiting plan nor a rebalance prevents it."""
     approve()
     run(store, topic)
     propose("s2")
@@ -302,7 +302,7 @@ def test_lease_is_renewed_after_a_third_of_it(
 def test_lease_of_an_absent_group_is_not_renewed(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The group's plan is withdrawn when the lease ends."""
+    """The lease of an absent group is not renewed; when it ends, the plan is withdrawn."""
     approve()
     run(store, topic)
     until = store.get("orders", 1).lease_until
@@ -324,7 +324,7 @@ def test_lease_of_an_absent_group_is_not_renewed(
 def test_withdrawal_also_ends_a_waiting_version(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """The withdrawal sends a record that ends the published plan."""
+    """A withdrawal ends the published plan by a record, and makes an approved version stale."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

@@ -1,4 +1,4 @@
-"""Rollback to an old assignment as a new version, or refusal with all reasons."""
+"""Rollback to an old assignment as a new version, or an error with all reasons."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.postgres
 Step = Callable[..., StoredPlan]
 NOW = SNAPSHOT_AT + timedelta(days=1)
 
-#: Shares of version 2. In version 1, the default of `draft`, orders-1 has only partition 0.
+#: Shares in version 2. In version 1, the default of `draft`, orders-1 has only partition 0.
 SECOND = {
     "orders-1": MemberShare(("t0",), {"t0": np.array([0, 1], np.int32)}),
     "orders-2": MemberShare(("t0",), {"t0": np.array([2], np.int32)}),
@@ -57,14 +57,14 @@ def back_to(store: PlanStore, version: int, **changes: Any) -> tuple[StoredPlan,
 
 @pytest.fixture
 def second(store: PlanStore, publish: Step) -> PlanStore:
-    """Return a store in which version 2 has superseded version 1."""
+    """Return a store in which version 2 is published and version 1 superseded."""
     publish("s1")
     publish("s2", members=SECOND)
     return store
 
 
 def lag(at: datetime, values: list[int]) -> pa.Table:
-    """Return the measured lag of t0; one of its partitions has stopped."""
+    """Return measured lag of t0, whose first partition has the status STOP."""
     count = len(values)
     return pa.table(
         {
@@ -86,7 +86,7 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
-    """The new version has the old version's shares, refers to it, and waits for a person."""
+    """The new version has the old shares, names the old version, and waits for a person."""
     plan, approval = back_to(second, 1, actor="kim")
     assert (plan.version, plan.state) == (3, "proposed")
     assert (plan.rolled_back_from, plan.four_eyes) == (1, None)
@@ -98,7 +98,7 @@ def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
 
 
 def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStore) -> None:
-    """Loads are computed from the newest lag."""
+    """Moves are counted from the present owners; loads are computed from the newest lag."""
     second.record_lag(lag(NOW, [10, 500, 20]))
     back_to(second, 1)
     third = plan_history(second, "orders")[-1]
@@ -107,7 +107,7 @@ def test_moves_and_loads_are_relative_to_the_current_assignment(second: PlanStor
 
 
 def test_policy_approves_rollbacks_by_its_rules(second: PlanStore) -> None:
-    """The policy in this test approves automatically unless a partition has stopped."""
+    """An automatic policy approves the rollback unless a partition has stopped."""
     automatic = Policy(approval=Approval(automatic=True))
     assert back_to(second, 1, policy=automatic)[0].state == "approved"
     second.record_lag(lag(NOW, [10, 500, 20]))
@@ -118,7 +118,7 @@ def test_policy_approves_rollbacks_by_its_rules(second: PlanStore) -> None:
 
 
 def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanStore) -> None:
-    """The error has the members that left and the changed topics; nothing is stored."""
+    """The error names former members and changed topics; nothing is stored."""
     with pytest.raises(StalePlanError) as caught:
         back_to(second, 1, live=emptied)
     assert str(caught.value) == (
@@ -132,13 +132,13 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
     ("version", "why"), [(2, "version 2 is already published"), (9, "has no version 9")]
 )
 def test_rollback_needs_an_older_version(second: PlanStore, version: int, why: str) -> None:
-    """The published version and a missing one are refused."""
+    """A rollback to the published version or to an unknown version is refused."""
     with pytest.raises(PlanStateError, match=why):
         back_to(second, version)
 
 
 def test_rollback_to_an_unpublished_version_is_refused(second: PlanStore, propose: Step) -> None:
-    """A rollback is possible during a freeze, so it must not publish a new version."""
+    """Rollbacks are sent despite a freeze, so only published versions are allowed."""
     propose("s3")
     for state in ("proposed", "rejected"):
         with pytest.raises(PlanStateError, match=f"version 3 is {state}: no consumer followed it"):

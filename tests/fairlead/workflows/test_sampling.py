@@ -1,4 +1,4 @@
-"""Samples of groups on the run's broker."""
+"""Samples of groups on a real broker, and the diagnoses and plan requests they lead to."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def age_plans_by_an_hour(engine: Engine) -> None:
-    """Move the events of plans back by an hour, so that the plans' effects can be measured."""
+    """Date all events of plans an hour back, so that effects of the plans can be measured."""
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
@@ -56,7 +56,7 @@ def test_sample_agrees_with_the_broker(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A sample has the broker's values for all covered groups, read in portions."""
+    """A sample has the broker's offsets and owners, even if groups are read one by one."""
     monkeypatch.setattr(taking, "GROUPS_AT_ONCE", 1)
     topic = kafka_topic(partitions=2)
     mine, second = f"{unique_name}-a", f"{unique_name}-b"
@@ -86,7 +86,7 @@ def test_sample_agrees_with_the_broker(
 def group_with_lags(
     join: Join, produce: Produce, commit: Commit, kafka_topic: KafkaTopic, unique_name: str
 ) -> Callable[..., str]:
-    """Return a function that makes a group of two members with these lags, and returns its name."""
+    """Return a function that makes a group of two members with these lags."""
 
     def make(*lags: int) -> str:
         topic = kafka_topic(partitions=len(lags))
@@ -110,7 +110,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     engine: Engine,
     publish: Callable[..., StoredPlan],
 ) -> None:
-    """If the group is not behind, its published plan, fitted to the new members, suffices."""
+    """If the group is not behind, the published plan, fitted to the new members, suffices."""
     group = group_with_lags(*lags)
     publish(group=group)
     age_plans_by_an_hour(engine)
@@ -129,7 +129,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     assert archive.taken() == again.taken
     standing = standing_requests(store.engine, timedelta(hours=1))[group]
     assert standing.request == again.requests[group]
-    assert standing.since < standing.at  # the second sample renewed the first one's request
+    assert standing.since < standing.at  # the second sample has renewed the request of the first
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))
@@ -147,7 +147,7 @@ def test_suspected_regression_stops_plans(
     publish: Callable[..., StoredPlan],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the suspected plan is itself a rollback, a new plan is requested."""
+    """While a regression is suspected, no plan is requested, unless the suspect is a rollback."""
     doubt = Regression("late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     group = group_with_lags(100, 80, 5, 5)
@@ -166,7 +166,7 @@ def test_suspected_regression_stops_plans(
 
 
 def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
-    """Return a sample of groups a, b and c, which read a topic of one partition each."""
+    """Return a sample of groups a, b and c, each of which reads a topic with one partition."""
     names, partition = ("a", "b", "c"), np.array([0], np.int32)
 
     def described(name: str) -> GroupDescription:
@@ -193,7 +193,7 @@ def three_groups(at: datetime, without_members: Sequence[str] = ()) -> pa.Table:
 def test_unexpected_error_affects_one_diagnosis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The error is logged, and the other groups are diagnosed."""
+    """If the diagnosis of one group fails, the error is logged and the others are diagnosed."""
 
     def failing(group: Group, planning: PlanningOptions) -> Question:
         if group.name == "b":
@@ -209,7 +209,7 @@ def test_unexpected_error_affects_one_diagnosis(
 
 
 def test_group_without_members_is_unknown(tmp_path: Path) -> None:
-    """The group's next step is to start consumers."""
+    """A group without members keeps its remembered costs; the next step is to start consumers."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

@@ -1,4 +1,4 @@
-"""Intervals between samples."""
+"""The interval between samples."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ def taken(took_s: float = 0.5) -> Taken:
 
 
 def test_a_fleet_is_sampled_less_often() -> None:
-    """The interval grows so that sampling takes at most its permitted share of time."""
+    """If samples take long, the interval grows so that sampling takes its share of time at most."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
@@ -29,12 +29,12 @@ def test_a_fleet_is_sampled_less_often() -> None:
     ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
 )
 def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
-    """A sample is due half a tick early, because the next tick would be later than the interval."""
+    """A sample is due half a tick early, because the next tick would be too late."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 
 def test_first_sample_is_due_at_once() -> None:
-    """A sample is due at once without a previous one, or if that is dated in the future."""
+    """A sample is due at once if there is no previous sample, or one with a future date."""
     assert due(None, SETTINGS, NOON)
     assert due(taken(), SETTINGS, NOON - timedelta(days=1))
     assert wait_s(taken(), SETTINGS, NOON - timedelta(days=1)) == 0

@@ -1,8 +1,8 @@
-"""A second model of a consumer group, analysed only through lines of `fairlead decide`.
+"""A second model of a consumer group, analysed only through input lines of `fairlead decide`.
 
-It shares no code with `benchmarks.simulation`, so that a mistake in one model does not hide in the
-other. Each partition is a fluid queue, members divide their speed over the waiting records, and the
-closed loop adopts each plan.
+It shares no code with `benchmarks.simulation`, so that a mistake in one model is not hidden by the
+same mistake in the other. Each partition is a fluid queue; a member divides its speed over its
+unread records; the closed loop adopts each plan.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
-#: Seconds. A partition further behind is over the objective.
+#: Seconds. A partition that is further behind is over the objective.
 OBJECTIVE_S = 60.0
 #: Seconds for which a moved partition is not read.
 DOWNTIME_S = 10.0
@@ -28,26 +28,26 @@ DOWNTIME_S = 10.0
 
 @dataclass(frozen=True)
 class Group:
-    """P partitions, in the order of their topics, and M members, in the order of their names.
+    """A group: P partitions, in the order of topics, and M members, in the order of their names.
 
     Parameters
     ----------
     rates
-        Function of the time in seconds: records/s that arrive at each partition, shape (P,).
+        Function of the time in seconds: arrival rate of each partition, records/s, shape (P,).
     speeds
-        Function of the time: records/s that each member can read, shape (M,); 0: none.
+        Function of the time: records/s that each member can read, shape (M,).
     topics
         Number of partitions, by topic.
     reads
         Subscriptions, by member; None: ten members that read all topics.
     commit_s
-        Seconds between commits: of all members, or of each, shape (M,).
+        Seconds between commits, for all members or for each, shape (M,).
     by_count
-        Commit a partition after this many records; 0: by time.
+        Number of records after which a partition is committed; 0: commits follow `commit_s`.
     uncommitted
-        Function of the time: partitions that are read and never committed.
+        Function of the time: partitions that are read but not committed.
     silent
-        Function of the time: members that commit nothing.
+        Function of the time: members that do not commit.
     present
         Function of the time: whether each member is in the group, shape (M,); None: all are.
     backlog
@@ -81,16 +81,16 @@ class Group:
 
 @dataclass
 class Course:
-    """The results of a closed loop.
+    """The results of a simulated closed loop.
 
     Parameters
     ----------
     over_objective
-        Partition-minutes over the objective, after `since_h` hours.
+        Partition-minutes over the objective; the first `since_h` hours do not count.
     plans
         Hour, moves, diagnosis and reason of each plan.
     diagnoses
-        Number of decisions by diagnosis and names, after `since_h` hours.
+        Number of decisions for each pair of diagnosis and names, after `since_h` hours.
     answers
         Hour and answer of each decision.
     """
@@ -102,7 +102,7 @@ class Course:
 
 
 class Loop:
-    """The closed loop: advance time in steps, take samples, decide, and adopt plans."""
+    """The closed loop of a simulated group: it takes samples, decides, and adopts plans."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Loop:
         self.course = Course()
 
     def run(self, hours: float) -> Course:
-        """Simulate this many hours."""
+        """Simulate this many hours; return the results."""
         ends = round(hours * HOUR / self.step_s)
         sample_every = round(self.sample_s / self.step_s)
         decide_every = round(self.decide_s / self.step_s)
@@ -179,7 +179,7 @@ class Loop:
             self._rebalance(now)
 
     def _rebalance(self, now: float) -> None:
-        """Assign as cooperative-sticky does: keep owners, with counts that differ by at most 1."""
+        """Assign as cooperative-sticky does: owners stay as long as counts differ by at most 1."""
         owner = np.where((self.owner >= 0) & self.there[self.owner], self.owner, -1)
         counts = np.bincount(owner[owner >= 0], minlength=len(self.names))
         for place in np.flatnonzero(owner < 0):
@@ -199,7 +199,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions; former owners commit all records they have read, if they commit now."""
+        """Move partitions; their former owners commit first, except those that never commit."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
@@ -238,7 +238,7 @@ class Loop:
                 self.committed,
             )
         else:
-            # Seconds since each member's last commit; if below a step, it commits in this step.
+            # Seconds since each member's last commit: less than a step if it commits in this step.
             age = (now - self.phase) % self.group.commit_s
             reached = (
                 self.position
@@ -325,7 +325,7 @@ class Loop:
 
 
 def answer_after(group: Group, hours: float = 1.0) -> dict[str, Any]:
-    """Return the answer after this many hours without a decision."""
+    """Simulate a group for this many hours without a plan; return the answer at the end."""
     loop = Loop(group, decide_s=1e9)
     loop.run(hours)
     return answer_question(loop.question())
@@ -337,7 +337,7 @@ def written(now: float) -> str:
 
 
 def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 0) -> Floats:
-    """Return shuffled rates by Zipf's law, whose sum is `used` times the capacity."""
+    """Return shuffled arrival rates of a Zipf distribution; their sum is `used * capacity`."""
     shares = np.arange(1, count + 1, dtype=float) ** -exponent
     shuffled = np.random.default_rng(seed).permutation(shares)
     rates: Floats = shuffled / shuffled.sum() * used * capacity
@@ -345,12 +345,12 @@ def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 
 
 
 def steady(values: Floats) -> Callable[[float], Floats]:
-    """Return values that do not change over time."""
+    """Return a function of the time that always returns the same values."""
     return lambda _: values
 
 
 def by_day(values: Floats, low: float, high: float) -> Callable[[float], Floats]:
-    """Return values times `low` at midnight and times `high` at noon."""
+    """Return a function of the time: `values` times `low` at midnight and times `high` at noon."""
     return lambda now: (
         values * (low + (high - low) * 0.5 * (1 - np.cos(2 * np.pi * now / (24 * HOUR))))
     )

@@ -1,4 +1,4 @@
-"""Small questions for `fairlead decide`, built from a few numbers."""
+"""Small input lines ("questions") for `fairlead decide`, built from a few numbers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,22 +11,22 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records of each partition of `question`: arriving between samples, and unread at a sample.
+#: Records per partition in `question`: arrivals between two samples, and lag of a healthy member.
 PER_STEP, FRESH = 60, 3
 
 
 def arriving(partition: int, step: int) -> int:
-    """Return the end of a log that gets one record a second."""
+    """Return the end offset at a sample if one record arrives a second."""
     return 1000 * (partition + 1) + PER_STEP * step
 
 
 def prompt(partition: int, step: int) -> int:
-    """Return the committed offset of a member that keeps up."""
+    """Return the committed offset at a sample, for a member that keeps up."""
     return arriving(partition, step) - FRESH
 
 
 def halves(partition: int, _: int) -> str:
-    """Return the owners of eight partitions: `a` has the first four."""
+    """Return the owner: `a` owns the first four partitions, `b` the others."""
     return "a" if partition < 4 else "b"
 
 
@@ -40,7 +40,7 @@ def question(
     partitions: int = 8,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a line about members a and b, which read the topic t; one sample a minute."""
+    """Return an input line about members `a` and `b`, which read topic `t`; one sample a minute."""
     places = range(partitions)
     return {
         "topics": {"t": partitions},
@@ -61,12 +61,12 @@ def question(
 
 
 def skewed(partition: int, step: int) -> int:
-    """Return the log end: the first four partitions fill twenty times as fast as the others."""
+    """Return the end offset; the first four partitions get twenty times as many records."""
     return 1000 + PER_STEP * step * (20 if partition < 4 else 1)
 
 
 def behind(partition: int, step: int) -> int:
-    """Return the committed offset; half of the arrivals of the first four partitions is read."""
+    """Return the committed offset for `skewed`; the first four partitions are half read."""
     return 1000 + (10 * PER_STEP * step if partition < 4 else PER_STEP * step - FRESH * (step > 0))
 
 
@@ -78,7 +78,7 @@ def series_at(
     step_s: float = 60.0,
     members: tuple[str, ...] = ("a", "b"),
 ) -> SampleSeries:
-    """Return samples at regular intervals; one row of owners applies to all."""
+    """Return samples at regular intervals; a single row of owners applies to all samples."""
     ends = np.array(end, np.int64)
     owners = np.array(owner, np.int32)
     return SampleSeries(

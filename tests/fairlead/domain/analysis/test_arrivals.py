@@ -1,4 +1,4 @@
-"""Arrival rates: averaged over steady traffic, updated quickly after a change."""
+"""Arrival rates are averages of steady traffic, and follow changes quickly."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ from tests.fairlead.domain.analysis.questions import series_at
 
 
 def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
-    """Return the rates for the records that arrive in each step, shape (S, P)."""
+    """Return the arrival rates for these numbers of records in each step, shape (S, P)."""
     end = np.concatenate((np.zeros((1, per_step.shape[1])), per_step.cumsum(axis=0))) + 500
     whole = end.astype(int).tolist()
     return arrival_rates(series_at(whole, whole, [0] * per_step.shape[1], step_s=step_s))
 
 
 def test_steady_traffic_is_averaged_over_the_hour() -> None:
-    """All sixty steps count, and the estimate is within its own uncertainty."""
+    """The average covers all sixty steps; errors are within the reported deviation."""
     rates = rates_of(np.random.default_rng(1).poisson(300.0, (60, 200)).astype(float))
     assert np.median(rates.seconds) == 3600
     assert np.abs(rates.per_s - 5.0).max() < 5 * rates.deviation.max()
@@ -24,7 +24,10 @@ def test_steady_traffic_is_averaged_over_the_hour() -> None:
 
 
 def test_slow_growth_of_a_topic_counts_if_single_partitions_are_noisy() -> None:
-    """One of two topics grows by a fifth in an hour; one of its partitions gets ten times more."""
+    """Growth shared by a topic's partitions raises their rates, but not the rate of an outlier.
+
+    One of two topics grows by a fifth in an hour; one of its partitions then gets ten times more.
+    """
     per_step = np.full((60, 200), 60.0) * np.linspace(1.0, 1.2, 60)[:, None]
     per_step[:, 100:] = 60.0
     per_step[-5:, 0] *= 10
@@ -62,14 +65,14 @@ def test_new_traffic_has_a_rate_within_three_samples() -> None:
 
 
 def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
-    """About twelve records an hour: the deviation is over a fifth of the rate."""
+    """At about twelve records an hour, the deviation is over a fifth of the rate."""
     rates = rates_of(np.random.default_rng(3).poisson(0.2, (60, 400)).astype(float))
     assert rates.per_s.mean() == pytest.approx(0.2 / 60, rel=0.1)
     assert (rates.deviation[rates.per_s > 0] > 0.2 * rates.per_s[rates.per_s > 0]).all()
 
 
 def test_the_rate_of_a_log_created_again_starts_there() -> None:
-    """The log end goes back: earlier records belong to another log."""
+    """After the end offset has decreased, only the records of the new log count."""
     end = [[10_000 + 600 * step] for step in range(10)] + [[60 * step] for step in range(10)]
     rates = arrival_rates(series_at(end, end, [0]))
     assert rates.per_s[0] == pytest.approx(1.0)

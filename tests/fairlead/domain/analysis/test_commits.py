@@ -1,4 +1,4 @@
-"""Backlogs within a lag, and stuck partitions."""
+"""Backlogs, and stuck, silent and throttled partitions, recognised from commits."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Analyse samples of four partitions, two per member; each gets 60 records in a step."""
+    """Analyse commits of four partitions, two per member; each gets 60 records in a step."""
     arriving = [[1000 + 60 * step] * 4 for step in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize(("age", "backlog"), [(50, 0), (70, 60)])
 def test_a_lag_older_than_a_step_is_a_backlog(age: int, backlog: int) -> None:
-    """If a member commits in each step, a lag older than a step shows that it is behind."""
+    """If a member commits at each step, only lag older than a step is a backlog."""
     end = 10_000 + 600 * np.array(TIMES)[:, None].repeat(4, axis=1)
     committed = end - 10 * np.array([3, 4, 4, age])
     commits = read_commits(
@@ -28,7 +28,7 @@ def test_a_lag_older_than_a_step_is_a_backlog(age: int, backlog: int) -> None:
 
 
 def test_records_left_by_a_commit_are_a_backlog() -> None:
-    """Each of b's partitions is committed after 160 of 240 new records, so it falls behind."""
+    """Commits of member b cover 160 of 240 new records, so b is busy; member a is not."""
     rows = [
         [997 + 60 * step] * 2 + [1000 + 160 * (step // 4), 920 + 160 * ((step + 2) // 4)]
         for step in TIMES
@@ -39,7 +39,10 @@ def test_records_left_by_a_commit_are_a_backlog() -> None:
 
 
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
-    """Commits of a partition of b alternate between 120 of 240 records and all 360 records."""
+    """A member is busy only at commits that leave records unread, not between commits.
+
+    Commits of one partition of b cover 120 of 240 records and all 360 records in turn.
+    """
     rows = [
         [997 + 60 * step] * 3 + [760 + 240 * (step // 4) + (240, 120)[step // 4 % 2]]
         for step in TIMES
@@ -48,20 +51,26 @@ def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
 
 
 def rarely(step: int) -> list[int]:
-    """Return the offsets at a sample of four partitions, each committed after 240 records."""
+    """Return the committed offsets at a step; each partition is committed every 240 records."""
     return [1000 - 60 * ahead + 240 * ((step + ahead) // 4) for ahead in range(4)]
 
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
-    """A partition had arrivals but no commits for three samples."""
+    """In a partition without commits, only unread records beyond 240 are a backlog.
+
+    A commit of any other partition covers 240 records.
+    """
     rows = [[1000, *rarely(step)[1:]] for step in TIMES]
     ends = [[1000 + come * max(step - 26, 0)] + [1000 + 60 * step] * 3 for step in TIMES]
     assert commits_of(rows, ends).backlog.tolist() == [backlog, 0, 0, 0]
 
 
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
-    """All partitions change owners every four samples; the last commit is in the tenth."""
+    """If nothing is committed after step 10, all members are silent and no partition is stuck.
+
+    All partitions change owners every four samples, which does not restart the wait.
+    """
     rows = [[997 + 60 * min(step, 10)] * 4 for step in TIMES]
     end = [[1000 + 60 * step] * 4 for step in TIMES]
     owner = [[step // 4 % 2] * 2 + [1 - step // 4 % 2] * 2 for step in TIMES]
@@ -73,7 +82,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """A tenth of a partition's arrivals is read; all of the other partitions' arrivals are read."""
+    """A partition of which a tenth is read is throttled if its owner reads the others fully."""
     rows = []
     for step in range(60):
         commit = (step - first) // every * every + first
@@ -86,7 +95,7 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
 
 
 def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
-    """A partition is committed at every eighth sample; its owners keep up with all others."""
+    """A partition that is committed at every eighth sample is not stuck, whoever owns it."""
     rows = [[997 + 60 * step] * 5 + [1000 + 480 * (step // 8)] for step in range(48)]
     end = [[1000 + 60 * step] * 6 for step in range(48)]
     owner = [[0, 0, 0, 1, 1, step // 5 % 2] for step in range(48)]
@@ -96,7 +105,7 @@ def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
 
 @pytest.mark.parametrize(("first", "backlogs"), [(50, 1), (1200, 0)])
 def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
-    """500 new records may be a batch if earlier batches had 1,200, but not if they had 50."""
+    """500 unread records are a backlog after batches of 50, but not after batches of 1,200."""
     come = np.array([0, first] * 6 + [1000] * 8)
     other = 1000 * np.arange(come.size + 1)
     end = 1000 + np.stack([np.append(0, come.cumsum()), other, other, other], axis=1)
@@ -107,7 +116,10 @@ def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
 
 
 def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
-    """Commits at a change of owner end its earlier waits; then it waits for 24 minutes."""
+    """A partition is stuck if its last owner has not committed it for 24 minutes.
+
+    Before that it changed owners, and was committed, every six minutes.
+    """
     end = [[600 * step] * 6 for step in range(61)]
     owner = [[step // 6 % 2 if step < 36 else 0, 0, 0, 1, 1, 1] for step in range(61)]
     handed_on = [max(step - step % 6, 1) - 1 for step in [*range(37), *[36] * 24]]
@@ -116,7 +128,7 @@ def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
 
 
 def test_a_slowly_fetched_partition_is_found_in_a_new_log() -> None:
-    """The topic was created again eight minutes after the first sample."""
+    """A partition is throttled even if its topic was recreated during the samples."""
     end = [[100_000 + 600 * k] for k in range(8)] + [[6000 * k] for k in range(12)]
     rows = [[100_000 + 600 * k] for k in range(8)] + [[3000 * k] for k in range(12)]
     commits = read_commits(series_at(end, rows, [0]), waits=np.array([True]))

@@ -1,4 +1,4 @@
-"""Costs of records: from reports, from consumers at their limit, and remembered."""
+"""Costs of partitions: inferred from consumers at their limit, and remembered."""
 
 import json
 
@@ -12,13 +12,13 @@ from fairlead.domain.analysis.inferred_costs import inferred_costs
 from fairlead.domain.analysis.sample_series import Float64, Int64, SampleSeries
 from fairlead.domain.analysis.thresholds import WEEK_S
 
-#: Records a second of a usual consumer.
+#: Records a second that a consumer of usual speed processes.
 USUAL = 100.0
 PARTITIONS = 12
 
 
 def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) -> SampleSeries:
-    """Return an hour of samples: consumers read their partitions in varying shares.
+    """Return an hour of samples of consumers at their limit, which read partitions unequally.
 
     If `moved`, each partition changes its consumer after half an hour.
     """
@@ -40,7 +40,7 @@ def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) ->
 
 
 def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
-    """Return the costs that samples show."""
+    """Return the costs inferred from samples, starting from the costs `before`."""
     rates = np.ones(PARTITIONS)
     topic_of = np.zeros(PARTITIONS, np.int32)
     before = before or Costs.usual(PARTITIONS)
@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """Records of one partition take eight times as long on every consumer."""
+    """The cost is 8 if records take eight times as long on both consumers of the partition."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
@@ -57,13 +57,16 @@ def test_expensive_partition_is_found_after_it_moved() -> None:
 
 
 def test_slow_consumer_has_no_expensive_partitions() -> None:
-    """All records of one consumer take twice as long."""
+    """If all records of a consumer take twice as long, its partitions keep the usual cost."""
     costs = costs_of(at_their_limit(np.ones(PARTITIONS), (USUAL, USUAL, USUAL / 2), moved=False))
     assert costs.equal
 
 
 def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
-    """Samples alone cannot distinguish an expensive partition from its slow consumer."""
+    """Samples cannot show whether a consumer is slow or its only partition is expensive.
+
+    The remembered cost then stays; without a memory, the cost is the usual one.
+    """
     at = np.arange(0.0, 3601.0, 60.0)
     owner = np.tile(np.array([0] + [1] * (PARTITIONS - 1), np.int32), (at.size, 1))
     end = np.repeat((10 * at)[:, None], PARTITIONS, axis=1).astype(np.int64)
@@ -77,7 +80,7 @@ def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
 
 
 def test_costs_survive_a_round_trip_as_rows() -> None:
-    """Costs may be very small, very large and very certain."""
+    """`of_rows` restores costs that `rows` has written, even extreme ones, for up to a week."""
     problem = Problem.of({"t": 3}, {"a": ["t"]})
     places, logs = np.arange(3), np.log([1e-9, 1.0, 1e9])
     none = np.zeros((2, 3), np.int64)

@@ -1,4 +1,4 @@
-"""Diagnoses of groups whose problem is known."""
+"""Diagnoses of simulated groups whose problem is known."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ def test_known_problem_is_diagnosed(group: Group, name: str, names: list[str]) -
     answer = answer_after(group, 1.5)
     assert answer["diagnosis"] == name, answer["evidence"]
     named = answer["names"]
-    if name == "slow member":  # the alternative, an expensive partition, is named too
+    if name == "slow member":  # expensive partitions are named, too: they may be the cause
         named = [word for word in named if "-" not in word]
     assert named == names, answer["evidence"]
 
@@ -59,13 +59,13 @@ def test_known_problem_is_diagnosed(group: Group, name: str, names: list[str]) -
 def test_six_samples_suffice_for_an_older_problem(
     group: Group, behind: np.ndarray[Any, np.dtype[np.bool_]], name: str
 ) -> None:
-    """A backlog older than one sample shows that members were at their limit from the start."""
+    """If a backlog existed before the first sample, six samples suffice for the diagnosis."""
     answer = answer_after(replace(group, backlog=2000.0 * behind.astype(np.float64)), hours=5 / 60)
     assert answer["diagnosis"] == name, answer["evidence"]
 
 
 def test_a_group_without_spare_capacity_is_not_unbalanced() -> None:
-    """All members fall behind from the first sample; their capacity becomes known later."""
+    """If all members fall behind, the group is first unknown, then overloaded."""
     late = replace(EVEN, rates=steady(np.full(30, 28.0)))
     answer = answer_after(late, hours=5 / 60)
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
@@ -74,7 +74,7 @@ def test_a_group_without_spare_capacity_is_not_unbalanced() -> None:
 
 
 def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
-    """Two samples have no owners."""
+    """A member that stops committing is named, though two later samples have no owners."""
     line = question(
         40,
         end=lambda _, step: 1000 + 600 * step,
@@ -90,7 +90,7 @@ def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
 
 
 def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
-    """The only member whose capacity is known is slow."""
+    """A slow member gets relief although no other member's capacity is known."""
     rates = np.repeat([18.0, 11.0, 11.0, 11.0], 5)
     speeds = steady(np.array([60.0, 100.0, 100.0, 100.0]))
     reads = {f"m{n}": ("t",) for n in range(4)}
@@ -102,7 +102,7 @@ def test_members_of_unknown_capacity_relieve_a_slow_one() -> None:
 
 @pytest.mark.parametrize("new", [1, 3])
 def test_new_members_do_not_make_a_group_unknown(new: int) -> None:
-    """New members have committed twice, four minutes apart."""
+    """The group is healthy although its new members have committed only twice."""
     members = [f"m{number}" for number in range(5)]
     line = question(
         30,
@@ -116,7 +116,7 @@ def test_new_members_do_not_make_a_group_unknown(new: int) -> None:
 
 
 def test_evidence_compares_the_last_member_with_another() -> None:
-    """A member without arrivals that has an old backlog is not compared with itself."""
+    """The evidence compares the member that is behind with another member, not with itself."""
     start = datetime(2026, 3, 2, tzinfo=UTC)
     answer = answer_question(
         {

@@ -10,7 +10,7 @@ APART, TOGETHER = np.array([0, 1], np.int32), np.array([0, 0], np.int32)
 
 
 def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0) -> Outlook:
-    """Return the forecast for two partitions and two members of 100 records a second."""
+    """Return the outlook of two partitions; each of two members can read 100 records a second."""
     time_lag_s = np.array(backlog) / np.array(arrivals)
     return Outlook(
         np.array(arrivals), np.full(2, deviation), np.array(backlog), time_lag_s, np.full(2, 100.0)
@@ -18,14 +18,17 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
-    """A spare 40/s reads 72,000 records in half an hour: all of 60,000, not all of 84,000."""
+    """With a spare 40/s, 60,000 records are read in half an hour; of 84,000, 12,000 are left."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
 
 
 def test_time_lag_stays_until_the_backlog_is_read() -> None:
-    """A fully utilised member stays 138 s behind; the sum counts the average time lag."""
+    """At 100 % utilisation, a partition's time lag does not change.
+
+    The total of a member is its average time lag times its number of partitions.
+    """
     time_lag_s = np.array([138.0, 0.0])
     group = Outlook(
         np.array([60.0, 40.0]), NONE, np.array([2000.0, 0.0]), time_lag_s, np.full(2, 100.0)
@@ -35,19 +38,19 @@ def test_time_lag_stays_until_the_backlog_is_read() -> None:
 
 
 def test_time_lag_grows_no_faster_than_time() -> None:
-    """At ten times the capacity, the time lag grows by at most the horizon."""
+    """Even at ten times the capacity, the time lag grows by no more than the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
 def test_a_partition_without_an_owner_never_catches_up() -> None:
-    """Its time lag of 2,000 s grows by the horizon; it uses no member."""
+    """A partition without an owner falls behind by the horizon, and adds nothing to utilisation."""
     forecast = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
     assert (forecast.time_lag_s, forecast.utilisation) == (3800.0, 0.5)
     assert (forecast.catch_up_s, forecast.catch_up_between_s) == (None, (None, None))
 
 
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
-    """A member at 105 % certainly falls behind only if its arrival rates are known precisely."""
+    """A member at 105 % is certain to fall behind only if the arrival rates are precise."""
     for deviation, late in ((0.1, True), (5.0, False)):
         sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_time_lag(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late
@@ -59,7 +62,11 @@ def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
 
 
 def test_time_to_catch_up_has_an_interval() -> None:
-    """60,000 records at a spare 40/s take 25 min, less 90 s for the objective of a minute."""
+    """Catching up on 60,000 records at a spare 40/s takes 25 min minus 90 s.
+
+    The group has caught up when its time lag is within the objective of a minute. The interval is
+    computed with capacities 13 % lower and higher.
+    """
     forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0)
     assert forecast.catch_up_s == pytest.approx(60_000 / 40 - 90)
     low, high = forecast.catch_up_between_s
@@ -68,7 +75,7 @@ def test_time_to_catch_up_has_an_interval() -> None:
 
 
 def test_a_member_over_capacity_never_catches_up() -> None:
-    """At 95 % of a member's capacity, the time to catch up has no upper bound."""
+    """A member above its capacity never catches up; at 95 %, the time has no upper bound."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.forecast(APART, 1800.0).catch_up_s is None
@@ -78,7 +85,7 @@ def test_a_member_over_capacity_never_catches_up() -> None:
 
 
 def test_catching_up_ends_with_the_last_partition() -> None:
-    """One of the member's two partitions is an hour behind, the other is up to date."""
+    """Of two partitions, the one that is an hour behind determines the time to catch up."""
     none = np.zeros(2)
     waiting, time_lag_s = np.array([108_000.0, 0.0]), np.array([3600.0, 0.0])
     group = Outlook(np.array([30.0, 30.0]), none, waiting, time_lag_s, np.full(2, 100.0))

@@ -1,4 +1,4 @@
-"""Forecasts of the time at which retention overtakes a group."""
+"""Forecasts of when retention deletes records that a group has not read."""
 
 from typing import Any
 
@@ -10,29 +10,29 @@ from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import question, series_at
 
-#: Records that arrive and that are read between samples, for partitions that fall behind.
+#: Arrivals, and records read, between two samples of a partition that falls behind.
 COME, READ = 1200, 600
-#: Records in a segment, and number of newest records that are kept.
+#: Records in a log segment, and number of newest records that retention keeps.
 SEGMENT, KEPT = 6_000, 60_000
 
 
 def filling(partition: int, step: int) -> int:
-    """Return the log end: the first four partitions get 20 records a second, the others 1."""
+    """Return the end offset; the first four partitions get 20 records a second, the others 1."""
     return 1_000_000 + step * (COME if partition < 4 else 60)
 
 
 def falling_behind(partition: int, step: int) -> int:
-    """Return the committed offset: half of the arrivals of the first four partitions is read."""
+    """Return the committed offset; half of the first four partitions' arrivals is read."""
     return 1_000_000 + step * (READ if partition < 4 else 60) - 3 * (step > 0)
 
 
 def kept_from(partition: int, step: int) -> int:
-    """Return the log start: retention deletes whole segments."""
+    """Return the begin offset; retention deletes whole segments."""
     return (filling(partition, step) - KEPT) // SEGMENT * SEGMENT
 
 
 def losing(series: int, **more: Any) -> dict[str, Any]:
-    """Return a line about a group that falls behind in logs that are kept for 50 minutes."""
+    """Return an input line about a group that falls behind in logs that keep 50 minutes."""
     line = question(series, end=filling, committed=falling_behind, **more)
     for step, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [kept_from(partition, step) for partition in range(8)]
@@ -40,25 +40,25 @@ def losing(series: int, **more: Any) -> dict[str, Any]:
 
 
 def overtaken_at() -> int:
-    """Return the sample at which retention overtakes the first partition."""
+    """Return the number of the first sample at which unread records have been deleted."""
     return next(step for step in range(1000) if kept_from(0, step) > falling_behind(0, step))
 
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_time_of_a_loss_is_forecast(series: int) -> None:
-    """If reading rates stay the same, the forecast is within two segments of the true time."""
+    """At constant rates, the error of the forecast is below 10 % plus the time of two segments."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
     left_s = 60.0 * (overtaken_at() - (series - 1))
     segments_s = 2 * 60.0 * SEGMENT / COME
-    # The tolerance covers the time between two commits, and the uncertainty of capacities.
+    # Capacities are uncertain, and commits are known to the precision of a sample.
     assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
     assert "loses records in" in answer["evidence"]
     assert "retention deletes them before they are read" in answer["evidence"]
 
 
 def test_a_plan_that_cures_the_group_avoids_a_loss() -> None:
-    """One of two members owns all busy partitions; a plan can give them to the other member."""
+    """The plan moves busy partitions from one member to the other; no loss is forecast with it."""
     fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
     answer = answer_question(losing(60, capacities={"b": fast}))
     assert answer["outcome"] == "plan"
@@ -74,7 +74,7 @@ def test_loss_that_has_begun_is_reported() -> None:
 
 
 def test_retention_overtakes_a_stuck_partition() -> None:
-    """Retention approaches a partition whose committed offset does not advance."""
+    """A loss is forecast for a partition whose committed offset does not advance."""
 
     def still(partition: int, step: int) -> int:
         return 1_000_000 + (60 * step - 3 if partition else 0)
@@ -84,12 +84,12 @@ def test_retention_overtakes_a_stuck_partition() -> None:
         snapshot["begin"]["t"] = [992_000 + 60 * step] * 8
     answer = answer_question(line)
     assert answer["diagnosis"] == "stuck partition"
-    # The log start was 8,000 records behind an hour ago, and advances by one a second.
+    # The begin offset was 8,000 below the committed offset an hour ago; it grows by one a second.
     assert answer["forecast"]["kept"]["loss_s"] == pytest.approx(4_400, abs=60)
 
 
 def test_a_group_that_keeps_up_loses_nothing() -> None:
-    """No loss is forecast for a group near the log start, or behind in logs without deletion."""
+    """No loss is forecast for a group that keeps up, or that is behind in logs without deletion."""
     near = question(60)
     for snapshot in near["snapshots"]:
         snapshot["begin"]["t"] = [committed - 1 for committed in snapshot["committed"]["t"]]
@@ -100,7 +100,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 
 def test_a_log_that_is_created_again_is_not_overtaken() -> None:
-    """Records lost before a log was created again do not count."""
+    """Deletions before the topic was recreated do not count for the forecast."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

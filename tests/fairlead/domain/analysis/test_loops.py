@@ -1,4 +1,4 @@
-"""Closed loops of the model in `outside`: short forms of long runs."""
+"""Closed loops of the model in `outside`, in short forms of long runs."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SKEWED = np.sort(zipf(36, 0.6, 0.8, 600.0))[::-1]
 
 
 def group(rates: object = EVEN, **more: object) -> Group:
-    """Return a group of six members, 100 records a second each, that read 36 partitions."""
+    """Return a group of 36 partitions and six members, each of which can read 100 records/s."""
     given = {"rates": rates if callable(rates) else steady(np.asarray(rates)), "speeds": SPEEDS}
     return Group(topics=TOPICS, reads=READS, **(given | more))  # type: ignore[arg-type]
 
@@ -32,7 +32,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
     ],
 )
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
-    """A healthy group gets no plan, no time over the objective, and no other diagnosis."""
+    """A healthy group gets no plan and no diagnosis of a problem, however it commits."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.diagnoses} <= {"healthy", "unknown"}
@@ -40,7 +40,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
 def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
-    """Producers send less often than samples are taken: no member is at its limit."""
+    """Producers that send less often than samples are taken cause no plan."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
         rates=steady(rates / rates.sum() * 28 * 36.0),
@@ -56,7 +56,7 @@ def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
 
 
 def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
-    """Members commit every seven minutes, and decisions come every two minutes."""
+    """If members commit every seven minutes, plans are at least 13 minutes apart."""
     slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
     course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
     hours = [hour for hour, *_ in course.plans]
@@ -79,7 +79,7 @@ def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
     ],
 )
 def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
-    """After at most four plans, 1 % of the partition-minutes over the objective remain."""
+    """One to four plans remove 99 % of the partition-minutes over the objective."""
     course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
@@ -87,7 +87,7 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
 
 
 def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
-    """Return a loop with six partitions per member; the first partition of the topic is hot."""
+    """Return a loop with six partitions per member; only the first partition is hot."""
     count = len(speeds)
     uneven = Group(
         rates=steady(np.array([hot] + [4.0] * (6 * count - 1))),
@@ -100,7 +100,10 @@ def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
 
 
 def test_a_hot_partition_is_not_moved_to_every_member() -> None:
-    """Three members measured at their limit suffice; only the hot partition is behind."""
+    """If no member can keep up with a partition, at most six plans are made in 30 hours.
+
+    All other partitions stay within the objective.
+    """
     course = hot_partition(*[60.0] * 8).run(30)
     assert len(course.plans) <= 6
     assert course.over_objective <= 28.5 * 60 + 30
@@ -108,7 +111,7 @@ def test_a_hot_partition_is_not_moved_to_every_member() -> None:
 
 
 def test_a_hot_partition_goes_to_the_fastest_member() -> None:
-    """No member can keep up with the partition, but one reads it twice as fast as the others."""
+    """A partition that no member can keep up with ends on the member that reads it fastest."""
     speeds = (70.0, 100.0, 140.0, 70.0)
     loop = hot_partition(*speeds, hot=190.0)
     loop.capacities = {

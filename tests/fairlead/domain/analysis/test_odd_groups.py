@@ -29,12 +29,12 @@ from tests.fairlead.domain.analysis.questions import (
 
 
 def names(count: int) -> Mapping[str, tuple[str, ...]]:
-    """Return subscriptions of this many members to the topic t."""
+    """Return subscriptions to topic `t` for this many members."""
     return {f"m{number}": ("t",) for number in range(count)}
 
 
 def catching_up() -> dict[str, Any]:
-    """Return a line about three equal members, an hour into reading a backlog."""
+    """Return an input line about three equal members that have read a backlog for an hour."""
     group = Group(
         steady(np.full(9, 80.0 / 3)),
         steady(np.full(3, 100.0)),
@@ -49,7 +49,7 @@ def catching_up() -> dict[str, Any]:
 
 @pytest.mark.parametrize("ago", [1, 2, 3, 4, 7])
 def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
-    """The last or an earlier sample lacks two partitions of a member."""
+    """The member keeps its measured capacity although a sample lacks two of its partitions."""
     line = catching_up()
     whole = answer_question(line)
     assert whole["diagnosis"] == "recovering"
@@ -63,7 +63,7 @@ def test_a_partition_missing_in_a_sample_makes_no_member_slow(ago: int) -> None:
 
 @pytest.mark.parametrize("samples", range(1, 8))
 def test_a_group_is_unknown_until_there_are_six_samples(samples: int) -> None:
-    """A single sample has no interval."""
+    """The diagnosis is "unknown" before the sixth sample, and then "unbalanced"."""
     answer = answer_question(question(samples, end=skewed, committed=behind))
     assert answer["diagnosis"] == ("unbalanced" if samples >= 6 else "unknown")
 
@@ -90,7 +90,10 @@ def test_a_move_limit_does_not_end_the_cooldown() -> None:
 
 
 def test_readers_of_other_topics_are_no_peers() -> None:
-    """Three members read at 50/s; three others, with another topic and a backlog, at 5,000/s."""
+    """The fast readers of another topic do not raise the assumed capacity of three slow members.
+
+    Three members read 50 records a second, the others 5,000.
+    """
     heavy, light = {f"a{n}": ("heavy",) for n in range(3)}, {f"b{n}": ("light",) for n in range(3)}
     rates = np.concatenate((np.full(8, 15.0), np.full(6, 1500.0)))
     backlog = np.concatenate((np.zeros(8), np.full(6, 1_500_000.0)))
@@ -113,7 +116,7 @@ def test_readers_of_other_topics_are_no_peers() -> None:
     [([75.0, 75.0, 75.0, 75.0], 0.0), ([25.0, 25.0, 25.0, 25.0], 200_000.0)],
 )
 def test_readers_of_other_topics_prevent_no_plan(rates: list[float], backlog: float) -> None:
-    """They are overloaded, or read a large backlog; one move relieves the readers of a."""
+    """One move relieves the readers of topic a although those of topic b are at their limit."""
     group = Group(
         steady(np.array([60.0, 60.0, 10.0, *rates])),
         steady(np.full(4, 100.0)),
@@ -128,7 +131,7 @@ def test_readers_of_other_topics_prevent_no_plan(rates: list[float], backlog: fl
 
 
 def test_moves_are_limited_over_all_topics() -> None:
-    """Readers of a and of b need a move each; the policy allows one."""
+    """Two topics need one move each; if the policy allows one move, only one partition moves."""
     rates = np.array([60.0, 60.0, 10.0, 90.0, 90.0, 10.0])
     group = Group(
         steady(rates),
@@ -146,7 +149,7 @@ def test_moves_are_limited_over_all_topics() -> None:
 
 
 def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
-    """No capacity can be measured, so the group is not called overloaded."""
+    """If owners change at each sample, no capacity can be measured: the group is unknown."""
     line = question(
         12,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -157,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """Its owner reads nine tenths of what arrives in the others."""
+    """A partition of which nothing is read is stuck, if its owner reads 90 % of the others."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -171,7 +174,7 @@ def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> 
 
 @pytest.mark.parametrize("committed", [None, 0])
 def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> None:
-    """A topic without readers gets ten times the group's capacity; the answer does not change."""
+    """A topic that no member reads does not affect the answer, however many records it gets."""
     alone, beside = (question(end=skewed, committed=behind) for _ in range(2))
     beside["topics"]["u"] = 2
     for step, snapshot in enumerate(beside["snapshots"]):
@@ -186,7 +189,7 @@ def test_a_topic_without_readers_changes_no_answer(committed: int | None) -> Non
 
 
 def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
-    """The last of ten members hangs at a record; the first gets 144/s and can read 100/s."""
+    """A plan relieves an overloaded member; the partition of a member that hangs is not moved."""
     owner = np.array([0] * 8 + [member for member in range(1, 9) for _ in range(2)] + [9])
     rates = np.array([18.0] * 24 + [5.0])
     speeds = np.array([100.0] * 9 + [0.0])
@@ -200,7 +203,7 @@ def test_a_silent_member_keeps_its_partitions_and_blocks_no_plan() -> None:
 
 
 def test_a_group_recovers_although_a_member_hangs() -> None:
-    """All members stopped for two hours, and catch up alike; only the last of ten still hangs."""
+    """After an outage, the diagnosis is "recovering" even if one of ten members still hangs."""
 
     def speeds(now: float) -> Floats:
         return np.append(np.full(9, 0.0 if HOUR <= now < 3 * HOUR else 100.0), 0.0)
@@ -218,7 +221,7 @@ def test_a_group_recovers_although_a_member_hangs() -> None:
 
 
 def test_a_group_with_constant_replacements_is_planned() -> None:
-    """At every other sample, one of sixty members is replaced by a new one."""
+    """The group gets a plan although one of its sixty members is replaced every two minutes."""
     members, step_s = 60, 120.0
     spare = 40
 
@@ -244,7 +247,7 @@ def test_a_group_with_constant_replacements_is_planned() -> None:
 
 
 def test_a_sample_without_owners_is_no_rebalance() -> None:
-    """The coordinator did not answer at the sample two minutes ago."""
+    """The plan is the same if one recent sample has no owners."""
     line = question(end=skewed, committed=behind)
     whole = answer_question(line)
     line["snapshots"][-3]["owners"]["t"] = [None] * 8
@@ -253,12 +256,12 @@ def test_a_sample_without_owners_is_no_rebalance() -> None:
 
 
 def of_both(_: int, step: int) -> int:
-    """Return the log end at two records a second."""
+    """Return the end offset of any partition if two records arrive a second."""
     return 100_000 + 2 * PER_STEP * step
 
 
 def test_a_member_overtaken_by_retention_is_not_silent() -> None:
-    """The log start is beyond each committed offset of a, which commits at every sample."""
+    """A member that commits is not silent, even if the log start is beyond its commits."""
     line = question(61, end=of_both, committed=lambda p, step: of_both(p, step) - 600 * (p < 4))
     for step, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [of_both(p, step) - 500 for p in range(8)]
@@ -267,7 +270,10 @@ def test_a_member_overtaken_by_retention_is_not_silent() -> None:
 
 
 def test_deleted_records_do_not_count_as_read() -> None:
-    """Committed offsets of a advance by 8/s; three quarters of these records were deleted."""
+    """A capacity excludes records that retention deleted before the member read them.
+
+    Committed offsets advance by 8/s; three quarters of these records were deleted.
+    """
 
     def left(partition: int, step: int) -> int:
         return of_both(partition, step) - (900 if partition < 4 else FRESH)
@@ -282,7 +288,7 @@ def test_deleted_records_do_not_count_as_read() -> None:
 
 @pytest.mark.parametrize("beyond", [300, 1_000_000])
 def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
-    """Commits of a's partitions were copied from another cluster; they are beyond the log ends."""
+    """The group is unknown if its commits, copied from another cluster, exceed the end offsets."""
 
     def copied(partition: int, step: int) -> int:
         return arriving(partition, 20) + beyond if partition < 4 else prompt(partition, step)
@@ -293,7 +299,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
-    """The group's offsets are stored elsewhere, so its lag is unknown."""
+    """With `latest` and no commits, the group is unknown; without arrivals, it is healthy."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
@@ -303,7 +309,7 @@ def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
 
 @pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
 def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str) -> None:
-    """With `none` consumers fail and read nothing; with a duration, the largest lag is assumed."""
+    """For `none` and `by_duration`, the answer is that of `earliest`: the whole log is lag."""
 
     def answer_with(policy: str) -> dict[str, Any]:
         def committed(partition: int, step: int) -> int | None:
@@ -317,7 +323,10 @@ def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str)
 
 @pytest.mark.parametrize("after_s", [1, 2, 5])
 def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
-    """A planning run takes samples seconds after the regular ones; clients commit every 5 s."""
+    """Samples a few seconds apart do not distort capacities, though commits are 5 s apart.
+
+    A planning run takes its sample seconds after a regular one.
+    """
     group = Group(
         steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
     )
@@ -349,7 +358,7 @@ def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
 
 @pytest.mark.parametrize("minutes", range(57, 64))
 def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
-    """The last commit was this many minutes ago; the owner commits its other partitions."""
+    """The partition is stuck even if its last commit is older than the hour of samples."""
     series = 90
 
     def still(partition: int, step: int) -> int:
@@ -360,7 +369,7 @@ def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
 
 
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
-    """After an outage members read one partition's backlog after another, six minutes each."""
+    """Partitions are not stuck while members read one backlog after another, six minutes each."""
     minutes, backlog = 6, 50_000
 
     def filling(partition: int, step: int) -> int:
@@ -376,7 +385,10 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
 
 
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
-    """Return a line about a partition of a that is read at a share of its arrivals."""
+    """Return an input line about a partition of which a share of the arrivals is read.
+
+    `others` is the number of further partitions of its owner that have almost no lag.
+    """
     series = 30
 
     def throttled(partition: int, step: int) -> int:
@@ -388,7 +400,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """Half of one partition's arrivals is read, although its owner keeps up with three others."""
+    """A half-read partition whose owner keeps up with others is throttled; no plan would help."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -400,12 +412,12 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """One other partition without lag is too little evidence, and so is a small difference."""
+    """A partition is not called throttled if only one other can be compared, or 90 % is read."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
 def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
-    """A partition of b is throttled; a is overloaded and gets a plan."""
+    """A plan relieves the overloaded `a`, and does not move the throttled partition of `b`."""
 
     def both(partition: int, step: int) -> int:
         if partition == 7:
@@ -418,25 +430,25 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: Number of the sample at which the transaction of `held` opens.
+#: Number of the sample at which the transaction of `held` opens, which blocks reading from then on.
 OPEN = 8
 
 
 def held(
     partitions: int = 1, *, until: int = 99, short: int = 0, marker: int = 0, series: int = 20
 ) -> dict[str, Any]:
-    """Return a line about partitions that are blocked by an open transaction.
+    """Return an input line about partitions that are blocked by an open transaction.
 
     Parameters
     ----------
     partitions
-        Number of blocked partitions, of eight.
+        How many of the eight partitions are blocked.
     until
-        Number of the first sample after the transaction's end.
+        Number of the first sample after the end of the transaction.
     short
-        Number of readable records that are not committed.
+        Number of records before the transaction that the group has not committed.
     marker
-        Number of offsets for the marker of the previous transaction.
+        Number of offsets taken by the marker of the previous transaction.
     """
 
     def blocked(partition: int, step: int) -> bool:
@@ -457,7 +469,7 @@ def held(
 @pytest.mark.parametrize("partitions", [1, 4, 8])
 @pytest.mark.parametrize("marker", [0, 1])
 def test_records_behind_an_open_transaction_are_not_stuck(partitions: int, marker: int) -> None:
-    """The evidence has the start of the transaction; the group is healthy and gets no plan."""
+    """The group is healthy, and the evidence states since when the transaction has been open."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
     assert (
@@ -475,14 +487,14 @@ def test_a_transaction_may_be_older_than_all_samples() -> None:
 
 
 def test_readable_records_before_a_transaction_may_be_stuck() -> None:
-    """Thirty records wait that consumers may read at any isolation level."""
+    """The partition is stuck if 30 records before the open transaction are not read."""
     answer = answer_question(held(short=30))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
     assert "transaction" not in answer["evidence"]
 
 
 def test_a_reader_beyond_the_stable_end_reads_uncommitted() -> None:
-    """The group's lag counts up to the log end."""
+    """If a group has committed beyond the stable end, its lag is measured to the log end."""
 
     def committed(partition: int, step: int) -> int:
         return min(arriving(partition, step), 2000) if partition == 0 else prompt(partition, step)

@@ -1,4 +1,4 @@
-"""Traffic between racks: plans for it, and their limits."""
+"""Plans that reduce traffic between racks, and their limits."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,10 +15,10 @@ from fairlead.domain.analysis.rules import Rules
 from tests.fairlead.domain.analysis.questions import series_at
 
 TIMES, STEP_S = 20, 60.0
-#: Ten bytes a record and 100 records a second of each of eight partitions: 8 kB/s, 0.69 GB a day.
+#: Each of eight partitions gets 100 records of ten bytes a second: 8 kB/s in all, 0.69 GB a day.
 PER_S, RECORD_BYTES, PARTITIONS = 100, 10.0, 8
 ALL_GB = PER_S * RECORD_BYTES * PARTITIONS * 86_400 / 1e9
-#: Racks of replicas: the first half of the partitions is in rack 2, the second in rack 1.
+#: Racks of replicas: rack 2 for the first four partitions, rack 1 for the others.
 CROSSED = [["2"]] * 4 + [["1"]] * 4
 
 
@@ -32,7 +32,7 @@ def question(
     count: bool = True,
     **rules: Any,
 ) -> Question:
-    """Return a question about members a and b, which have four partitions each and no lag."""
+    """Return a question about `a` and `b`, which own four partitions each and have no lag."""
     owned = owned or {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7]}
     members = {
         name: Member(["t"], {"t": owned[name]}, rack=rack)
@@ -53,14 +53,14 @@ def question(
 
 
 def far_after(decision: PlanDecision) -> float:
-    """Return the share of traffic from other racks under the plan."""
+    """Return the share of traffic that comes from other racks under the decision's plan."""
     assert decision.traffic is not None
     assert decision.owner is not None
     return decision.traffic.share(decision.owner)
 
 
 def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
-    """At first all traffic is between racks; the members exchange partitions, and none is left."""
+    """If all traffic is between racks, a plan swaps the partitions and leaves no such traffic."""
     decision = decide(question())
     assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
     assert decision.for_racks
@@ -83,14 +83,14 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
 def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
-    """The group has no cross-rack traffic, or its policy ignores racks."""
+    """No plan if racks are unknown or ignored, or if each partition has replicas in all racks."""
     decision = decide(group)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason
 
 
 def test_price_and_least_saving_decide() -> None:
-    """0.69 GB a day cost 1.38 a day, at a price of 2 a gigabyte."""
+    """The traffic of 0.69 GB a day causes a plan only if its price exceeds the least saving."""
     high = decide(question(price_per_gb=2.0, least_saving_per_day=1.0))
     assert high.reason.endswith("between racks: 0.691 GB a day, then 0 GB, 1.38 a day, then 0.00")
     low = decide(question(price_per_gb=0.02, least_saving_per_day=1.0))
@@ -104,7 +104,7 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
 
 
 def test_no_member_falls_behind_for_racks() -> None:
-    """All replicas are in rack 1, whose only member cannot read everything."""
+    """The only member in the replicas' rack does not get more partitions than it can read."""
     group = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=group.series.now) for name in ("a", "b")}
     decision = decide(replace(group, capacities=speeds))
@@ -113,7 +113,7 @@ def test_no_member_falls_behind_for_racks() -> None:
 
 
 def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
-    """Racks may change which partitions move, not how many."""
+    """If the policy counts racks, the plan may move other partitions, but not more."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:
@@ -149,9 +149,9 @@ def test_unknown_record_sizes_are_like_others_of_the_topic() -> None:
 
 
 def test_two_days_of_changing_traffic_take_one_plan() -> None:
-    """Rates vary by day and at random; after one plan cross-rack traffic stays small.
+    """In 48 hourly decisions under varying rates, one plan is made; cross-rack traffic stays small.
 
-    Sixty partitions on six members in three racks, each read in one rack; analysed every hour.
+    Six members in three racks read sixty partitions, each of which has replicas in one rack.
     """
     drawn = np.random.default_rng(3)
     partitions, count = 60, 6

@@ -1,6 +1,7 @@
-"""Groups of real consumers, recorded on a real broker, analysed again.
+"""Recordings of real consumers on a real broker, analysed again.
 
-Three members of 150 records a second read twelve partitions; samples are 20 s apart.
+Three members, each of which can read 150 records a second, read twelve partitions; samples are 20 s
+apart.
 """
 
 import json
@@ -15,7 +16,7 @@ RECORDED = Path(__file__).with_name("recorded")
 
 
 def answers(name: str) -> list[dict[str, Any]]:
-    """Analyse a recording sample by sample, each with the memory of the sample before."""
+    """Analyse a recording after each of its samples, with the previous answer's memory."""
     line = json.loads((RECORDED / f"{name}.json").read_text())
     results: list[dict[str, Any]] = []
     for number in range(1, len(line["snapshots"]) + 1):
@@ -32,6 +33,6 @@ def answers(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("client", ["false-hot-kafka-python", "false-overloaded-kafka-python"])
 def test_group_with_enough_capacity_is_not_overloaded(client: str) -> None:
-    """58 % of the capacity is used; one partition's records take ten times as long."""
+    """A group at 58 % of its capacity, with one expensive partition, is never called overloaded."""
     named = {answer["diagnosis"] for answer in answers(client)}
     assert not named & {"hot partition", "overloaded"}

@@ -1,4 +1,4 @@
-"""Reports of work in `fairlead decide`: results, and reports that are ignored."""
+"""Work reported by consumers, in `fairlead decide`: its results, and reports that are ignored."""
 
 import random
 import re
@@ -25,20 +25,20 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 @dataclass
 class Team:
-    """Consumers that report; all partitions have the same arrival rate.
+    """Consumers that report their work on partitions with equal arrival rates.
 
     Parameters
     ----------
     seconds
-        Time for a usual record on a usual consumer.
+        Seconds for a usual record on a usual consumer.
     times
-        Factor of the time per record, by partition.
+        By partition: factor by which its records take longer.
     slow
-        Factor of the time per record, by consumer.
+        By consumer: factor by which its records take longer.
     utilisation
         Utilisation of the most utilised consumer.
     spread
-        Coefficient of variation of the times for records.
+        Coefficient of variation of the time per record.
     """
 
     seed: int = 0
@@ -60,7 +60,10 @@ class Team:
         self.rate = self.utilisation / busiest
 
     def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
-        """Return a question with samples a minute apart, after ten minutes of work."""
+        """Return an input line with one sample a minute, the first after ten minutes of work.
+
+        `factor` returns a multiple of the time per record for the number of a sample.
+        """
         rng, size = np.random.default_rng(self.seed), self.partitions
         records, busy, squares = np.zeros((3, size))
         elapsed, snapshots = 0.0, []
@@ -118,7 +121,7 @@ UNEVEN = {"times": {5: 10.0, 9: 3.0}, "slow": {2: 1.5}}
 
 
 def busy_shares(line: Line) -> Mapping[str, float | None]:
-    """Return the share of time that each consumer is busy; None: unknown."""
+    """Return the share of time for which each consumer is busy; None: unknown."""
     question = _question(line, Policy())
     work = decide(question).work
     assert work is not None
@@ -132,7 +135,10 @@ def reports(line: Line, number: int) -> Any:
 
 @pytest.mark.parametrize("spread", [0.3, 2.0])
 def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> None:
-    """Two samples suffice; partitions with too few records have no interval yet."""
+    """After two samples, 85 to 95 % of the intervals contain the true mean time per record.
+
+    Partitions with too few records have no interval yet.
+    """
     contained = []
     for seed in range(60):
         team = Team(seed=seed, utilisation=0.5, spread=spread, **UNEVEN)  # type: ignore[arg-type]
@@ -148,7 +154,7 @@ def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> Non
 
 
 def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
-    """Two samples at 30 % utilisation suffice; the group gets no plan."""
+    """After two samples, the evidence names partitions and consumer; the group gets no plan."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
     assert re.search(r"of t-5 takes (39|40|41) ms, (9\.\d|10) times", answer["evidence"])
@@ -164,7 +170,7 @@ def test_at_most_three_slow_consumers_are_named() -> None:
 
 
 def test_with_few_usual_partitions_both_explanations_are_named() -> None:
-    """One consumer may be slow, or its two partitions expensive."""
+    """The evidence names both: a consumer may be slow, or its two partitions expensive."""
     team = Team(consumers=4, partitions=8, slow={3: 1.5})
     assert (
         "either it is slow, or records of t-6, t-7 are expensive"
@@ -173,7 +179,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_capacities_are_known_from_reports_without_lag() -> None:
-    """From 60 % utilisation, reports show the capacity of members that keep up."""
+    """Reports show the capacity of members at 60 % utilisation, which have no lag."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -182,7 +188,10 @@ def test_capacities_are_known_from_reports_without_lag() -> None:
 
 
 def test_capacities_count_offsets_but_no_skipped_ones() -> None:
-    """Nine of ten offsets are without a record, and then one partition's backlog is skipped."""
+    """Capacities are in offsets, so gaps between records raise them; a skipped backlog does not.
+
+    Nine of ten offsets have no record; then the backlog of one partition is skipped.
+    """
     team = Team()
     dense, sparse = team.line(10), team.line(10)
     for number, sample in enumerate(sparse["snapshots"]):
@@ -197,7 +206,10 @@ def test_capacities_count_offsets_but_no_skipped_ones() -> None:
 
 
 def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
-    """The cause may be a database or a deployment: the evidence mentions it, without a plan."""
+    """If all consumers become slower at once, the evidence states that, and no plan is made.
+
+    The cause may be a database or a deployment.
+    """
     team = Team(utilisation=0.45)
     answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
     assert "times as long as before on all consumers" in answer["evidence"]
@@ -205,7 +217,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
 
 
 def test_mean_time_counts_from_its_last_change() -> None:
-    """Records of all partitions became three times as fast ten minutes ago."""
+    """Ten minutes after all records became three times as fast, the mean is the new time."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
@@ -214,7 +226,10 @@ def test_mean_time_counts_from_its_last_change() -> None:
 
 @pytest.mark.parametrize("number", [10, 19])
 def test_no_consumer_is_slow_by_chance(number: int) -> None:
-    """Consumers flush rarely and costs of partitions differ; one of the groups is unbalanced."""
+    """The diagnosis is right although consumers flush rarely and partitions differ in cost.
+
+    One of the two groups is unbalanced.
+    """
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
     marks = mark(replace(labelled, scenario=scenario), plans=False, seed=SEED, reports=True)
@@ -222,31 +237,31 @@ def test_no_consumer_is_slow_by_chance(number: int) -> None:
 
 
 def spoil_records(line: Line) -> None:
-    """Report more records than the committed offset advanced."""
+    """Report more records than the committed offsets have advanced."""
     for number in range(5, len(line["snapshots"])):
         reports(line, number)["partitions"]["t"][5]["records"] += 1_000_000
 
 
 def spoil_time(line: Line) -> None:
-    """Report more seconds than have passed."""
+    """Report more busy seconds than have passed."""
     for number in range(5, len(line["snapshots"])):
         reports(line, number)["partitions"]["t"][5]["busy_s"] += 600.0
 
 
 def spoil_counter(line: Line) -> None:
-    """Let a counter decrease under the same token."""
+    """Let a counter decrease although its token (one per run of a consumer) is unchanged."""
     reports(line, 5)["partitions"]["t"][5]["busy_s"] = 0.0
 
 
 def spoil_numbers(line: Line) -> None:
-    """Report numbers that are not finite or not positive."""
+    """Report numbers that are negative or not finite."""
     row = reports(line, 5)["partitions"]["t"][5]
     row.update(records=-1, busy_s=float("nan"), busy_squares_s2=float("inf"))
 
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
 def test_impossible_reports_are_ignored_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """Other reports count, even those of the same partition."""
+    """The evidence mentions the impossible report; all other reports are used."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)
@@ -258,7 +273,7 @@ def test_impossible_reports_are_ignored_and_mentioned(spoil: Callable[[Line], No
 
 
 def report_rarely(line: Line) -> None:
-    """Let consumers commit every five minutes, the first time four minutes before a sample."""
+    """Let consumers commit, and thereby report, only every five minutes."""
     snapshots = line["snapshots"]
     for number in range(len(snapshots)):
         written = snapshots[max(0, 5 * ((number + 4) // 5) - 4)]
@@ -268,7 +283,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """Commit while each consumer processes a record, which counts with its time so far."""
+    """At every other sample, report a record that is in progress, with its time so far."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
@@ -277,7 +292,7 @@ def report_records_under_way(line: Line) -> None:
 
 
 def report_rests_of_batches(line: Line) -> None:
-    """Let each batch have one record, followed by as much work as the record took."""
+    """Report batches of one record, whose remaining work takes as long as the record."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             row["busy_squares_s2"] /= 2.0
@@ -287,7 +302,7 @@ def report_rests_of_batches(line: Line) -> None:
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
 def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
-    """Consumers commit rarely or during a record, or spend time at the end of a batch."""
+    """Reports are used if consumers commit rarely or during a record, or work between batches."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)
@@ -298,7 +313,7 @@ def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
 
 
 def test_random_reports_cause_no_error_and_no_plan() -> None:
-    """A tenth of numbers, tokens and consumers is replaced; no plan follows, as without reports."""
+    """If a tenth of the reported values is replaced, the answer is still "no change"."""
     rng = random.Random(0)
     odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
     for seed in range(60):
@@ -330,7 +345,10 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """Consumers that pause partitions work outside their calls; the time per record is known."""
+    """If a consumer has paused partitions, the time per record is known, but not its utilisation.
+
+    A consumer that pauses partitions works outside the calls whose time it reports.
+    """
     line = Team(**UNEVEN).line(4)  # type: ignore[arg-type]
     for number in range(4):
         for row in reports(line, number)["consumers"].values():
@@ -341,7 +359,7 @@ def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
 
 
 def test_times_are_unknown_if_the_newest_report_says_so() -> None:
-    """The consumer's records are processed elsewhere; times of other consumers stay known."""
+    """A consumer's times are unknown only if its newest report marks them as unknown."""
     line = Team().line(4)
     reports(line, 0)["consumers"]["c0"]["paused"] = None
     reports(line, 3)["consumers"]["c1"]["paused"] = None
@@ -353,7 +371,7 @@ def test_times_are_unknown_if_the_newest_report_says_so() -> None:
 
 
 def test_records_that_are_only_queued_have_no_known_cost() -> None:
-    """An application that puts records into a queue takes the same time for each record."""
+    """Times and costs are unknown if consumers only put records into a queue (4 µs each)."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18
@@ -362,7 +380,7 @@ def test_records_that_are_only_queued_have_no_known_cost() -> None:
 
 
 def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
-    """Records go into a list; the time of flushes counts for the consumer, not for a record."""
+    """The time of flushes counts as busy time of the consumer, not as time per record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     for number in range(8):
         for its in reports(line, number)["consumers"].values():

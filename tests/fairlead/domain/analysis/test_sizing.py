@@ -1,4 +1,4 @@
-"""Number of consumers that a group needs."""
+"""The number of consumers that a group needs."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def sized(
     late: bool = False,
     known: bool = True,
 ) -> Size:
-    """Size a group of one topic."""
+    """Return the number of consumers that a group with one topic needs, with the reason."""
     members = {f"m{number}": ["t"] for number in range(len(speeds))}
     problem, loads = Problem.of({"t": len(arrivals)}, members), np.array(arrivals)
     none = np.zeros(loads.size)
@@ -28,21 +28,21 @@ def sized(
 
 
 def unhurried(problem: Problem, outlook: Outlook) -> Size:
-    """Size a group that keeps up and whose members were measured."""
+    """Return the number of consumers for a group that keeps up, with measured capacities."""
     measured = np.ones(len(problem.members), dtype=bool)
     peers = Peers.of(problem)
     return size(problem, outlook, peers, 0.95, measured=measured, late=False, known=True)
 
 
 def test_fewest_consumers_for_undivided_partitions() -> None:
-    """Nine partitions of 40/s, two for each consumer of 100/s: five consumers."""
+    """A consumer of 100/s takes two partitions of 40/s, so nine of these need five consumers."""
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
-    """Three consumers suffice, each over its target: a partition cannot be divided."""
+    """Three consumers suffice for three partitions; the reason mentions an exceeded target."""
     result = sized([9.8] * 3, [10.0] * 3, late=True)
     assert result.wanted == 3
     assert result.why == (
@@ -68,7 +68,7 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
 
 
 def test_members_that_keep_up_without_a_known_limit_are_enough() -> None:
-    """A lower bound equals the load, so the limit of 95 % of capacity must not apply to it."""
+    """If capacities are only lower bounds equal to the loads, no more members are wanted."""
     assert sized([5.0] * 3, [10.0, 10.0], measured=False).wanted == 2
     assert sized([5.0] * 3, [10.0, 10.0]).wanted == 3
 
@@ -96,7 +96,7 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_packing_is_near_its_lower_bound(seed: int) -> None:
-    """Best fit decreasing takes at most 11/9 of the minimum, plus one."""
+    """The number of consumers is at most 11/9 of the minimum plus 1 (best fit decreasing)."""
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))

@@ -1,4 +1,4 @@
-"""Questions and answers as JSON, for any content of the line."""
+"""Input and output lines of `fairlead decide`, for valid and invalid content."""
 
 import json
 import random
@@ -24,7 +24,7 @@ HUGE = 2**63 - 1
 
 @st.composite
 def questions(draw: st.DrawFn) -> dict[str, Any]:
-    """Return well-formed questions with random offsets and owners, most of them unrealistic."""
+    """Return random well-formed input lines; most are unrealistic."""
     topics = {f"t{n}": draw(st.integers(1, 4)) for n in range(draw(st.integers(1, 3)))}
     members = [f"m{n}" for n in range(draw(st.integers(0, 4)))]
     seed = draw(st.integers(0, 2**32))
@@ -81,7 +81,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
-    """Check the guarantees of every answer."""
+    """Check the properties that every answer must have."""
     json.dumps(answer, allow_nan=False)
     problem = Problem.of(line["topics"], {k: v["topics"] for k, v in line["members"].items()})
     if answer["outcome"] == "plan":
@@ -100,7 +100,7 @@ def sane(answer: dict[str, Any], line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=75, long=1000), deadline=None)
 @given(questions())
 def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
-    """Answers have finite figures and valid plans, and do not depend on the order of keys."""
+    """Figures are finite, plans are valid, and the order of keys in the line does not matter."""
     answer = answer_question(line)
     sane(answer, line)
     turned = {
@@ -116,7 +116,10 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
-    """The only exception is a plan for unowned partitions, which moves no other partition."""
+    """A forecast within the objective causes no plan, except for partitions without an owner.
+
+    Such a plan moves no other partition.
+    """
     answer = answer_question(line)
     if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
         "policy"
@@ -128,7 +131,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
-    """The same samples give the same capacities to nine digits."""
+    """The same samples with the answer's capacities give the same capacities and outcome."""
     first = answer_question(line)
     again = answer_question({**line, "capacities": first["capacities"]})
     assert again["capacities"] == {
@@ -139,7 +142,7 @@ def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any])
 
 
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """Return a question with one error."""
+    """Return an input line in which one value is replaced."""
     line: Any = question(6)
     inner = line
     for key in path[:-1]:
@@ -214,7 +217,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """A group is not healthy at 0 % if none of its records has been counted."""
+    """A group is not healthy, but unknown, if its topic was recreated in the last sample."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
@@ -231,7 +234,7 @@ def test_offsets_near_the_largest_do_not_overflow() -> None:
 
 
 def test_tiny_target_utilisation_does_not_overflow() -> None:
-    """The advice on a hot partition is absurd, but there is an answer."""
+    """A target of 5e-324 gives an answer, although its advice makes no sense."""
 
     def hot(partition: int, step: int) -> int:
         return skewed(partition, step) if partition == 0 else arriving(partition, step)

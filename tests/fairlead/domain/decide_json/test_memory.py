@@ -1,4 +1,4 @@
-"""The memory of an answer: its size, and robustness against damaged memories."""
+"""The memory in an answer: its size is limited, and a damaged memory is ignored."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ NASTY: tuple[Any, ...] = (
 
 
 def spoilt(memory: Any, rng: np.random.Generator) -> Any:
-    """Return a memory with one random value replaced."""
+    """Return the memory with one random value replaced by an invalid one."""
     spoilt_one = copy.deepcopy(memory)
     above, key = spoilt_one, "members"
     while rng.random() < 0.9 and isinstance(above[key], dict) and above[key]:
@@ -80,7 +80,7 @@ def test_the_memory_of_another_group_is_ignored() -> None:
 
 
 def test_a_memory_is_bounded_and_present_members_come_first() -> None:
-    """Members with long names come and go for a week."""
+    """The memory keeps all present members, but only the newest of 200 former members."""
     series = series_at([[9] * 4] * 2, [[9] * 4] * 2, [0, 0, 1, 1])
     problem = Problem.of({"t": 4}, {"a": ["t"], "b": ["t"]})
     capacity = Capacity(100.0, measured=True, at=0.0)

@@ -1,4 +1,4 @@
-"""Samples of a group as arrays."""
+"""The samples of a group, converted to arrays."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -> dict[str, Any]:
-    """Return a sample taken this many minutes before noon; its offsets depend on the minute."""
+    """Return a sample taken this many minutes before noon; its offsets grow with time."""
     counts = {"t": 2} if topics is None else topics
     total = sum(counts.values())
     offsets = [1000 - 10 * int(before) + number for number in range(total)]
@@ -31,7 +31,7 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 
 
 def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
-    """Samples without stable ends get -1; partitions keep their columns if topics differ."""
+    """Samples without stable ends get -1; each partition keeps its column if topics change."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
     arrays = arrays_of(rows, ["t"], [2], ["a"])
     assert arrays.stable_end is not None
@@ -47,7 +47,7 @@ def test_samples_are_ordered_and_counted_once() -> None:
 
 
 def test_all_samples_of_the_last_hour_and_one_per_quarter_before() -> None:
-    """Samples older than a day do not count."""
+    """Samples over an hour old are thinned to one per 15 minutes; over a day old, dropped."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]
@@ -63,7 +63,7 @@ def test_new_partitions_were_unknown_before() -> None:
 
 
 def test_owners_have_the_same_numbers_in_all_samples() -> None:
-    """Present members come first, in their order; members that left follow."""
+    """Owners are indices into one list of members: present ones first, then former ones."""
     before = row(1, members=["gone", "b"], owner=[1, 0])
     now = row(0, members=["a", "b"], owner=[0, -1])
     series = arrays_of(samples(before, now), ["t"], [2], ["a", "b"])
@@ -72,7 +72,7 @@ def test_owners_have_the_same_numbers_in_all_samples() -> None:
 
 
 def test_all_topics_of_the_newest_sample_are_columns() -> None:
-    """Topics without a subscriber are columns, too; deleted topics are left out."""
+    """Columns include topics without a subscriber, but not deleted topics."""
     then = row(1, topics={"gone": 1, "t": 1})
     now = row(0, topics={"left": 1, "t": 2}, members=["b"], owner=[-1, 0, -1])
     series = all_topics(samples(then, now), latest=True)

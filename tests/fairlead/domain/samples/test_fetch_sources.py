@@ -1,4 +1,4 @@
-"""Racks and log sizes of partitions, from samples."""
+"""Racks and log sizes of partitions, read from samples."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,22 +24,23 @@ def sample(back: int, **columns: Any) -> dict[str, Any]:
 
 
 def sources(*rows: dict[str, Any]) -> Any:
-    """Return the racks by topic and all sources, for the topics u and t in this order."""
+    """Return the racks by topic, and all results, for topics `u` and `t` in this order."""
     known = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
     return known and ({topic: [*map(list, row)] for topic, row in known.racks.items()}, known)
 
 
 def test_sources_of_the_newest_sample_have_the_given_order() -> None:
-    """Racks are by topic, sizes in the order of the topics."""
+    """Racks and log sizes are in the order of the given topics, not of the sample's."""
     racks, known = sources(sample(0))
     assert racks == {"u": [["r1"]], "t": [["r1"], ["r2"]]}
     assert known.log_bytes.tolist() == [30, 10, 20]
 
 
 def test_racks_that_have_just_changed_are_not_known() -> None:
-    """While a broker restarts, its partitions have other leaders, which must not cause a plan.
+    """A partition whose racks differ between recent samples has no known racks.
 
-    The numbers of rack sets differ between samples: only the racks themselves are compared.
+    While a broker restarts, its partitions have other leaders, which must not cause a plan. Samples
+    may number the sets of racks differently, so the racks themselves are compared.
     """
     other = sample(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
     racks, _ = sources(other, sample(0))
@@ -47,7 +48,7 @@ def test_racks_that_have_just_changed_are_not_known() -> None:
 
 
 def test_old_samples_and_unknown_racks_do_not_count() -> None:
-    """Only known racks of the same partitions in the last 15 minutes count."""
+    """Old samples, unknown racks and other partition counts do not make racks unknown."""
     minutes = int(STEADY / STEP)
     rows = [
         sample(minutes + 1, rack_set=[1, 1, 1]),

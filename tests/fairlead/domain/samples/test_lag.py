@@ -19,8 +19,8 @@ STEP_S = 100.0
 Offsets = tuple[int | None, int | None, int | None]
 """Begin, end, committed."""
 
-# Each case's offsets, oldest first; None: the sample does not have the partition. A case named
-# GROUP/CASE is a partition of GROUP; each other case is a group with one partition.
+# By case: the partition's offsets, oldest first; None: the sample does not have the partition.
+# A case named GROUP/CASE is a partition of GROUP; any other case is a group of one partition.
 CASES: dict[str, list[Offsets | None]] = {
     # The rule of lag.
     "committed": [(0, 100, 40)],
@@ -60,7 +60,7 @@ LONGEST = max(map(len, CASES.values()))
 def series_at(
     histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
 ) -> SampleSeries:
-    """Return the samples of partitions; a shorter history begins later."""
+    """Return samples of partitions; shorter histories start at a later sample."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
         for step, offsets in enumerate(history, LONGEST - len(history)):
@@ -72,7 +72,7 @@ def series_at(
 
 
 def measure(series: SampleSeries) -> list[dict[str, Any]]:
-    """Return a row for each partition; None for unknown values."""
+    """Return the figures of each partition; None for unknown values."""
     lag = partition_lag(series)
     return [
         {
@@ -85,7 +85,7 @@ def measure(series: SampleSeries) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, dict[str, Any]]:
-    """Return the rows of readable partitions, by case."""
+    """Return the figures of each case whose partition is readable."""
     groups: dict[str, list[str]] = {}
     for case in CASES:
         groups.setdefault(case.rpartition("/")[0] or case, []).append(case)
@@ -97,7 +97,7 @@ def measured() -> dict[str, dict[str, Any]]:
 
 
 def test_unreadable_partitions_have_no_row(measured: dict[str, dict[str, Any]]) -> None:
-    """Partitions that no longer exist or cannot be read have no lag."""
+    """Partitions without an end offset in the newest sample have no lag."""
     assert CASES.keys() - measured.keys() == {"vanished", "vanished since"}
 
 
@@ -116,11 +116,11 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # The log ended at the committed offset half a step ago.
+        # Half a step ago, the end offset was the present committed offset.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # 200 records behind at one a second: behind since before the first sample.
+        # At one record a second, 200 records date from before the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),
@@ -140,7 +140,10 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
 def test_lag_rates_and_status_follow_their_definitions(
     measured: dict[str, dict[str, Any]], case: str, expected: dict[str, Any]
 ) -> None:
-    """Lag is by KAFKA-5337; rates may be unknown; the first rule that applies gives the status."""
+    """Lag follows KAFKA-5337; the status is that of the first rule that applies.
+
+    Rates are None if they are unknown.
+    """
     for name, value in expected.items():
         assert measured[case][name] == pytest.approx(value), name
 
@@ -153,7 +156,7 @@ def test_a_short_silence_is_no_stop() -> None:
 def minutely(
     committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
 ) -> PartitionLag:
-    """Measure the partitions of a group, from a row for each minute."""
+    """Measure the partitions of a group; each row is one minute."""
     series = SampleSeries(
         at=60.0 * np.arange(len(end), dtype=np.float64),
         begin=np.array(begin or np.zeros_like(end), np.int64),
@@ -168,17 +171,17 @@ def minutely(
 def statuses(
     committed: list[list[int]], end: list[list[int]], begin: list[list[int]] | None = None
 ) -> list[str]:
-    """Return the status of each partition of a group, as `minutely` measures it."""
+    """Return the status of each partition, measured by `minutely`."""
     return [STATUSES[status] for status in minutely(committed, end, begin).status]
 
 
-#: End offsets of two partitions by minute, and commits every five minutes.
+#: By minute: end offsets of two partitions, and their commits, which come every five minutes.
 ARRIVED = [[600 * minute, 600 * minute] for minute in range(61)]
 COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
-    """Time until the next usual commit is not silence; lag that a commit removes is not growth."""
+    """The status is OK at every minute between the usual commits."""
     reported = {
         status
         for last in range(30, 61)
@@ -188,7 +191,7 @@ def test_group_that_commits_every_five_minutes_never_stops() -> None:
 
 
 def test_silence_of_three_usual_intervals_is_a_stop() -> None:
-    """The group commits every five minutes, and nothing after minute 30."""
+    """Without a commit after minute 30, partitions are OK at minute 39 and STOP at minute 46."""
     committed = [COMMITTED[min(minute, 30)] for minute in range(61)]
     assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
     assert statuses(committed[:47], ARRIVED[:47]) == ["STOP", "STOP"]
@@ -196,19 +199,19 @@ def test_silence_of_three_usual_intervals_is_a_stop() -> None:
 
 
 def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
-    """The other partition is committed every five minutes throughout."""
+    """If commits continue for only one of two partitions, the other is STALL."""
     committed = [[COMMITTED[min(minute, 30)][0], COMMITTED[minute][1]] for minute in range(61)]
     assert statuses(committed[:40], ARRIVED[:40]) == ["OK", "OK"]
     assert statuses(committed, ARRIVED) == ["STALL", "OK"]
 
 
 def test_transaction_marker_is_no_lag() -> None:
-    """An idle transactional partition is always one record behind."""
+    """An idle partition with a transaction marker is OK: it is always one record behind."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
 
 def test_transaction_marker_that_retention_removed_is_no_loss() -> None:
-    """The committed offset is below the log's start, and only the marker was deleted."""
+    """If retention deletes only the marker beyond the committed offset, no loss is reported."""
     assert statuses([[99]] * 10, [[100]] * 10, [[100]] * 10) == ["OK"]
 
 
@@ -217,9 +220,10 @@ def test_loss_of_more_than_a_marker_is_reported() -> None:
 
 
 def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
-    """Partition 0 loses records twice; partition 1 is read after its loss.
+    """Unread records that retention deletes are lost, and not part of the lag.
 
-    Partition 2 has no loss: its offset was only reset below the log start.
+    Partition 0 loses records twice; partition 1 is read after its loss. Partition 2 has no loss:
+    its committed offset was only reset to below the log start.
     """
     measured = minutely(
         committed=[[10, 10, 95]] * 3 + [[10, 10, 40], [10, 120, 40], [10, 130, 40]],
@@ -233,7 +237,7 @@ def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
 
 
 def test_emptied_idle_partition_is_ok_after_half_an_hour() -> None:
-    """A loss is reported for half an hour, even if no records arrive."""
+    """The status is DATA_LOSS for half an hour after the loss, even if no records arrive."""
     minutes = int(LOST_WITHIN_S / 60)
     statuses_by_length = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))

@@ -1,4 +1,4 @@
-"""Input of the analysis, from samples and remembered estimates."""
+"""The analysis' input, made from samples and remembered estimates."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ NOW = {
 
 
 def group(**more: Any) -> Group:
-    """Return a group that was sampled twice, a minute apart."""
+    """Return a group with two samples, a minute apart."""
     earlier, now = ({**NOW, "at": NOON - timedelta(minutes=ago), **more} for ago in (1, 0))
     return Group(samples(earlier, now))
 

@@ -1,4 +1,4 @@
-"""Answers of brokers as rows of the table of samples."""
+"""The table of samples, made from the brokers' answers."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -59,7 +59,7 @@ def described(*members: LiveMember, **values: Any) -> GroupDescription:
 
 
 def log_of(counts: Mapping[str, int], unreadable: Mapping[str, str] | None = None) -> LogOffsets:
-    """Return logs of topics; the ends of all partitions are 10, 20, ..."""
+    """Return the offsets of topics; the end offsets of all partitions are 10, 20, 30, ..."""
     total, starts = sum(counts.values()), np.cumsum([0, *counts.values()])
     return LogOffsets(
         starts=dict(zip(counts, starts.tolist(), strict=False)),
@@ -76,7 +76,7 @@ def sampled(
     committed: Mapping[str, Commits] | None = None,
     sources: FetchSources | None = None,
 ) -> pa.Table:
-    """Return the sample of groups."""
+    """Return the rows of a sample of these groups."""
     taken = samples_of(
         sample_id="s",
         at=NOON,
@@ -100,14 +100,14 @@ def sampled(
 
 
 def row_of(*groups: GroupDescription, **answers: Any) -> dict[str, Any]:
-    """Return the only row of a sample."""
+    """Return the only row of a sample of one group."""
     (row,) = sampled(*groups, **answers).to_pylist()
     only: dict[str, Any] = row
     return only
 
 
 def test_row_has_all_answers_about_a_group() -> None:
-    """Partitions are ordered by topic; missing commits and owners are -1, other values are None."""
+    """Partitions are ordered by topic; without a commit or an owner, the value is -1."""
     static = member("n", "t1", owned={"t1": [0]}, instance_id="n", rack="r1", generation=4)
     group = described(
         member("m", "t0", owned={"t0": [1]}, generation=None), static, topic_ids={"t0": "dDA"}
@@ -145,7 +145,7 @@ def test_row_has_all_answers_about_a_group() -> None:
 
 
 def test_reports_of_present_members_are_columns_of_the_sample() -> None:
-    """Damaged reports and those of other consumers are left out; the newest of a member counts."""
+    """The newest report of each present member is stored; damaged reports are ignored."""
     group = described(member("m", "t"), member("n", "t"))
     older, newer = (WorkReport(*range(first, first + 9)) for first in (10, 20))
     texts = [
@@ -172,14 +172,14 @@ def test_reports_of_present_members_are_columns_of_the_sample() -> None:
 
 
 def test_group_that_could_not_be_described_has_the_error() -> None:
-    """Commits of the group are still read."""
+    """The row has the error, no members, and the group's commits."""
     group = described(state="PreparingRebalance", error="Group g rebalances")
     row = row_of(group, log=log_of({"t": 1}), committed={"g": {"t": {0: 7}}})
     assert (row["error"], row["members"], row["committed"]) == ("Group g rebalances", [], [7])
 
 
 def test_unreadable_topic_is_an_error_of_its_subscribers() -> None:
-    """The first topic is named, unless the group itself has an error."""
+    """Subscribers' rows name the first unreadable topic, unless the group has an error itself."""
     log = replace(
         log_of({"t": 2}, {"t": "partition 1: no leader", "z": "?"}), end=np.array([3, -1])
     )
@@ -196,7 +196,7 @@ def test_unreadable_topic_is_an_error_of_its_subscribers() -> None:
 
 
 def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
-    """Each set of racks is listed once per group; a group without known racks has nulls."""
+    """A group's row lists each set of racks once; without known racks, the columns are null."""
     sources = FetchSources(
         rack_sets=[("r3",), ("r9",), ("r1", "r2")],
         rack_set=np.array([2, -1, 0, 2, -1, 1], np.int32),
@@ -213,7 +213,7 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
 
 
 def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
-    """An unknown stable end is -1 in the list."""
+    """The list has -1 for an unknown stable end; groups without any known end have None."""
     rows = [{"group": group, "topics": ["t"], "counts": [2]} for group in "abc"]
     table = samples(*rows, {"group": "d", "topics": [], "counts": []})
     found = with_stable_end(table, np.array([-1, -1, 7, -1, -1, 0]))
@@ -224,7 +224,7 @@ def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw answers about some groups, with commits and claims of deleted partitions."""
+    """Draw brokers' answers about some groups; commits and owners may name deleted partitions."""
     topics, numbers = st.sampled_from("tuv"), st.integers(0, 3)
     offsets = st.dictionaries(topics, st.dictionaries(numbers, st.integers(0, 99), min_size=1))
     claims = st.dictionaries(topics, st.sets(numbers, min_size=1))
@@ -248,7 +248,7 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(answers())
 def test_every_partition_has_its_answers(given_answers: dict[str, Any]) -> None:
-    """For any answers, looking up each partition separately gives the same table."""
+    """For any answers, the table equals one made by looking up each partition separately."""
     log, committed = given_answers["log"], given_answers["committed"]
     expected = []
     for group in sorted(given_answers["groups"], key=lambda group: group.group):

@@ -1,4 +1,4 @@
-"""Simulated groups with known speeds, recorded as the planner records real groups."""
+"""Recordings of simulated groups whose members have known speeds."""
 
 from datetime import timedelta
 from typing import Any
@@ -42,7 +42,7 @@ class _Recorder(ByAssignor):
 def recorded(
     scenario: Scenario, *, hours: float, every_s: float = 300.0
 ) -> tuple[pa.Table, ScenarioRun]:
-    """Simulate a group under `range`; return its samples and the truth."""
+    """Simulate a group under `range`; return its samples, and the simulated run for comparison."""
     recorder = _Recorder()
     ran = run(ScenarioWorld.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
     return samples(*recorder.rows), ran

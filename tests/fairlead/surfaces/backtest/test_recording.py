@@ -1,4 +1,4 @@
-"""A recording: its arrivals, members, topics and statuses."""
+"""A recording of samples: the arrivals, members, topics and statuses that follow from them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, end: dict[str, list[int]], **values: Any) -> dict[str, Any]:
-    """Return a sample: one member owns all partitions and has committed all but the last record."""
+    """Return a sample in which one member owns all partitions, each with a lag of one record."""
     ends = [offset for topic in end.values() for offset in topic]
     return {
         "at": NOON + timedelta(minutes=minute),
@@ -30,7 +30,7 @@ def recording(*rows: dict[str, Any]) -> Recording:
 
 
 def test_arrivals_are_those_between_samples() -> None:
-    """There are none if a log was created again or is unknown."""
+    """Growing end offsets are arrivals; a topic that was recreated, or is unknown, has none."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -48,7 +48,10 @@ def test_arrivals_are_those_between_samples() -> None:
 
 
 def test_members_and_partitions_change_over_time() -> None:
-    """Each sample defines members and partitions; the first lag exists at the start."""
+    """Members and partitions change with each sample.
+
+    The replay starts with the lag of the first sample.
+    """
     world = recording(
         sample(0, {"t": [10]}),
         sample(10, {"t": [20, 7]}, members=["b"]),
@@ -62,7 +65,7 @@ def test_members_and_partitions_change_over_time() -> None:
 
 
 def test_topic_exists_while_a_member_reads_it() -> None:
-    """A topic that the group has left adds no time lag, in spite of old commits."""
+    """A topic that the group has left has no arrivals and no time lag, despite old commits."""
     left = sample(20, {"t": [20], "u": [50]}, committed=[20, 10], owner=[0, -1])
     left_for_good = recording(
         sample(0, {"t": [10], "u": [10]}),
@@ -77,7 +80,7 @@ def test_topic_exists_while_a_member_reads_it() -> None:
 
 
 def test_statuses_depend_on_the_hour_before() -> None:
-    """Later samples do not change the status at an earlier sample."""
+    """A partition that stops after 20 minutes is OK at minute 20, and STOP at minute 59."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])

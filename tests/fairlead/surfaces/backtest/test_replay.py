@@ -1,4 +1,4 @@
-"""Replays: time behind and moves, for each assignor."""
+"""Replays of a recorded group with several assignors: time behind and moves."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,18 +18,18 @@ from tests.samples import samples
 
 @cache
 def skewed() -> Recording:
-    """Return six hours under `range`, in which two members of ten are overloaded."""
+    """Return six hours of a group under `range` in which two of ten members are overloaded."""
     return Recording.of(recorded(SCENARIOS["skew"], hours=6)[0])
 
 
 @cache
 def replayed(assignor: str) -> list[Stretch]:
-    """Return the replay under the default policy."""
+    """Return the replay of `skewed` with an assignor, under the default policy."""
     return [*replay(skewed(), assignor, Policy())]
 
 
 def late(stretches: Sequence[Stretch]) -> float:
-    """Return partition-minutes behind."""
+    """Return the partition-minutes over the objective."""
     return sum(stretch.over_objective_s for stretch in stretches) / 60
 
 
@@ -38,14 +38,14 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
-    """The time lag is equal within 3 %."""
+    """A replay with the real owners, or with `range`, has the recorded time lag within 3 %."""
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of one idle topic; each letter is the owner of a partition."""
+    """Return hourly samples of one topic; in each text, letter p is the owner of partition p."""
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
@@ -65,7 +65,7 @@ def hourly(*owners: str) -> Recording:
 
 
 def test_sticky_keeps_its_own_assignment() -> None:
-    """The real group swaps all partitions; sticky in the replay gives one to the new member."""
+    """Sticky ignores that the real group swapped all partitions, and moves one to a new member."""
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
@@ -73,7 +73,7 @@ def test_sticky_keeps_its_own_assignment() -> None:
 
 
 def test_new_member_takes_over_the_share_of_a_former_member() -> None:
-    """A restart under a new name moves no partitions and causes no plan."""
+    """If a member restarts under another name, no partition moves and no plan is made."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)

@@ -1,4 +1,4 @@
-"""A backtest of an archive on disk, through the command line."""
+"""`fairlead backtest` on an archive of samples."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,9 +19,9 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]:
-    """Return a sample of `orders`, whose members are these letters; the first one owns everything.
+    """Return a sample of group `orders`; each letter of `members` is one member's name.
 
-    Each of two partitions gets ten records a second.
+    The first member owns both partitions, each of which gets ten records a second.
     """
     end = 10_000 + minute * 600
     return {
@@ -39,11 +39,14 @@ def sample(minute: int, members: str, lag: int, **values: Any) -> dict[str, Any]
 
 @pytest.fixture
 def archive(tmp_path: Path) -> SampleArchive:
-    """Return two hours in which one of two members cannot keep up, with some damaged samples."""
+    """Return two hours of samples, in which `a` owns everything and falls behind.
+
+    Two more samples are unusable.
+    """
     archive = SampleArchive(str(tmp_path / "warehouse"))
     rows = [
         sample(minute, "ab", minute * 60 * 2) for minute in range(0, 120, 5)
-    ]  # reads 16 of 20 records
+    ]  # the group reads 16 of the 20 records per second
     rows.append(sample(3, "ab", 6, error="the coordinator does not answer"))
     rows.append(sample(7, "", 6))
     for row in rows:
@@ -53,7 +56,7 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 @pytest.mark.usefixtures("archive")
 def test_command_compares_assignors(tmp_path: Path) -> None:
-    """The output has lag, assignors with their costs, best first, and skipped samples."""
+    """The report ranks assignors by time over the objective, and counts unusable samples."""
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json"]
     names = ("sticky-lag-aware", "sticky")
     arguments += [text for name in names for text in ("--assignor", name)]
@@ -70,10 +73,10 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # At 16 of 20 a second, both partitions soon fall behind, and stay behind.
+    # Only 16 of 20 records a second are read, so both partitions soon fall and stay behind.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
-    # Each member has one partition from the start, so none falls behind.
+    # Sticky gives each member one partition from the start, so none falls behind.
     assert (late["sticky"], ranked["sticky"]["moves"]) == (0, 0)
     planned = ranked["sticky-lag-aware"]
     assert (planned["plans"], planned["moves"]) == (1, 1)
@@ -81,7 +84,10 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
 
 
 def test_errors_list_groups_or_the_recorded_period(archive: SampleArchive, tmp_path: Path) -> None:
-    """An unknown group or an empty period is an error before anything is replayed."""
+    """The error for an unknown group names the recorded groups.
+
+    The error for a period without samples names the recorded period.
+    """
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
     span = "it has 26, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"

@@ -1,4 +1,4 @@
-"""`fairlead assign` and `fairlead partition`: one answer for each line, valid or not."""
+"""`fairlead assign` and `fairlead partition` answer every input line, valid or not."""
 
 import base64
 import json
@@ -39,14 +39,14 @@ FAIRLEAD = str(Path(sys.executable).with_name("fairlead"))
 
 
 def run(command: str, *lines: object) -> tuple[list[Any], int]:
-    """Run a command on lines, with objects encoded as JSON; return its answers and exit code."""
+    """Pass lines to a command, objects encoded as JSON; return its answers and exit code."""
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     result = CliRunner().invoke(app, [command], input=text)
     return [json.loads(line) for line in result.stdout.splitlines()], result.exit_code
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The output equals the interface document's example."""
+    """The answer is the one in the interface document, with all fields."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {
@@ -70,7 +70,7 @@ def test_answers_a_problem_with_assignment_and_metrics() -> None:
 
 
 def test_invalid_line_does_not_affect_other_lines() -> None:
-    """There is one answer for each line; an error is an answer, too, with exit code 1."""
+    """Every line, even an invalid or empty one, gets one answer; an error makes the exit code 1."""
     answers, code = run("assign", PROBLEM, "{]", "", PROBLEM, [1], "")
     assert ["error" in answer for answer in answers] == [False, True, True, False, True, True]
     assert answers[0] == answers[3]
@@ -78,7 +78,7 @@ def test_invalid_line_does_not_affect_other_lines() -> None:
 
 
 def test_a_group_without_members_is_no_error() -> None:
-    """The group gets an empty assignment."""
+    """Every assignor returns an empty assignment."""
     for name in ASSIGNORS:
         answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
         assert answers[0]["assignment"] == {}
@@ -88,7 +88,7 @@ def test_a_group_without_members_is_no_error() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
 def test_assigning_by_lag_needs_lags(name: str) -> None:
-    """An assignor that uses lags reports missing lags and does not assume 0."""
+    """If `lags` is missing, an assignor that uses lags reports that, and does not assume 0."""
     problem = {**PROBLEM, "assignor": name}
     forgotten = {key: value for key, value in problem.items() if key != "lags"}
     answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)
@@ -101,7 +101,7 @@ def test_assigning_by_lag_needs_lags(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["problem", "name"])
 def test_options_cannot_be_internal_arguments(name: str) -> None:
-    """An option named like an internal argument is reported as unknown."""
+    """An option with the name of an internal argument is reported as unknown."""
     bad = {"assignor": "range", "topics": {}, "members": {}, "options": {name: 1}}
     answers, code = run("assign", bad, PROBLEM)
     assert f"options.{name}: range has no such option" in answers[0]["error"]
@@ -137,7 +137,7 @@ def test_lags_beyond_int64_are_summed_exactly() -> None:
     ],
 )
 def test_error_names_the_field_and_the_reason(change: dict[str, Any], message: str) -> None:
-    """The field is a path, such as members.a.topics."""
+    """The error starts with the path of the invalid field, such as members.a.topics."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert code == 1
@@ -157,7 +157,7 @@ def test_error_names_the_field_and_the_reason(change: dict[str, Any], message: s
     ],
 )
 def test_what_is_not_json_is_an_error_line(line: str, message: str) -> None:
-    """NaN and repeated names, which Python's parser accepts, are errors."""
+    """The answer is an error, also for NaN and repeated names, which Python's parser accepts."""
     (answer,), code = run("assign", line)
     assert answer["error"].startswith(message)
     assert code == 1
@@ -177,7 +177,7 @@ JSON = st.recursive(
     member=st.sampled_from([None, *PROBLEM["members"]["C0"]]),
 )
 def test_any_value_gets_an_answer(field: str, value: Any, member: str | None) -> None:
-    """For any values, the answer is an assignment or an error, never a crash."""
+    """Whatever value a field has, the answer is an assignment or an error, never a crash."""
     problem = json.loads(json.dumps({**PROBLEM, "assignor": "sticky-lag-aware"}))
     if member:
         problem["members"]["C0"][member] = value
@@ -194,7 +194,7 @@ ENDLESS = [2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 10**20, 10**400]
 @pytest.mark.parametrize("option", ["max_moves", "max_count_skew", "max_topic_count_skew"])
 @pytest.mark.parametrize("other", [["t0"], []], ids=["equal", "different"])
 def test_a_huge_limit_is_no_limit(option: str, other: list[str]) -> None:
-    """A huge limit neither wraps around nor overflows, and the following lines are answered."""
+    """A huge limit does not overflow: the answer is the same as without a limit."""
     problem = {**PROBLEM, "assignor": "sticky-lag-aware"}
     problem["members"] = {**PROBLEM["members"], "C1": {"topics": other}}
     lines = [{**problem, "options": {option: limit}} for limit in [None, *ENDLESS]]
@@ -216,14 +216,14 @@ def test_a_huge_limit_is_no_limit(option: str, other: list[str]) -> None:
     ],
 )
 def test_error_of_a_huge_value_is_short(change: dict[str, Any], message: str) -> None:
-    """The message does not repeat all of the value."""
+    """The message does not repeat the whole value."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert (len(answer["error"]) < 1100, code) == (True, 1)
 
 
 def test_deeply_nested_value_is_an_error_line() -> None:
-    """Nesting beyond Python's recursion limit gets a normal error."""
+    """Values nested near Python's recursion limit get an error that is not reported as a bug."""
     for depth in range(500, 1050):
         line = '{"assignor": "range", "members": {}, "topics": ' + "[" * depth + "]" * depth + "}"
         (answer,) = answer_lines([line.encode()], answer_problem)
@@ -231,7 +231,7 @@ def test_deeply_nested_value_is_an_error_line() -> None:
 
 
 def test_repeated_name_in_a_large_line_is_found_quickly() -> None:
-    """The line has some megabytes, with the repeated name at its end."""
+    """The line has several megabytes, and the repeated name is at its end."""
     names = [f"t{number}" for number in range(200_000)]
     members = ",".join(f'"{name}": {{}}' for name in [*names, names[-1]])
     problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}
@@ -243,7 +243,7 @@ def test_repeated_name_in_a_large_line_is_found_quickly() -> None:
 
 
 def test_each_line_is_answered_at_once() -> None:
-    """A program can wait for each answer before it sends the next line."""
+    """A program can read the answer to one line before it sends the next line."""
     with subprocess.Popen(
         [FAIRLEAD, "assign"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -258,7 +258,7 @@ def test_each_line_is_answered_at_once() -> None:
 
 
 def test_partition_is_that_of_kafkas_producer() -> None:
-    """UTF-8 and base64 keys get the partition that Kafka's producer chooses."""
+    """A key in UTF-8 or base64 gets the partition that Kafka's producer chooses."""
     keys = ["orders", "", "ключ"]
     lines = [{"key": key, "key_encoding": "utf8", "partitions": 12} for key in keys]
     encoded = [
@@ -286,7 +286,7 @@ def test_partition_is_that_of_kafkas_producer() -> None:
     ],
 )
 def test_partition_error_names_the_field(change: dict[str, Any], message: str) -> None:
-    """The error names the field and the reason, and the exit code is 1."""
+    """The error of an invalid line names the field and the reason, and the exit code is 1."""
     (answer,), code = run("partition", {"key": "k", "partitions": 3, **change})
     assert answer["error"].startswith(message)
     assert code == 1

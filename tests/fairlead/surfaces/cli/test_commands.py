@@ -1,4 +1,4 @@
-"""The entry point `fairlead`: help, and the values that options take."""
+"""Help texts of `fairlead` and its commands."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from fairlead.surfaces.doctor import PARTS
 
 
 def test_every_command_has_help_with_examples() -> None:
-    """Help explains the command, and ends with examples and exit codes."""
+    """Every command has a help text and an epilog that starts with examples."""
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     lacking = [
         command.name or str(command.callback)
@@ -24,7 +24,7 @@ def test_every_command_has_help_with_examples() -> None:
 
 
 def test_help_lists_the_parts_of_the_doctor() -> None:
-    """The names that `--skip` accepts."""
+    """The help of `doctor` lists all names that `--skip` accepts."""
     command: Any = get_command(app)
     (text,) = [each.help for each in command.commands["doctor"].params if "--skip" in each.opts]
     parts = text.removeprefix("Leave out ").partition(";")[0]

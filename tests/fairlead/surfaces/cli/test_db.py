@@ -1,4 +1,4 @@
-"""`fairlead db` works on the configured database."""
+"""`fairlead db` upgrades, opens and prunes the configured database."""
 
 import os
 import subprocess
@@ -26,13 +26,13 @@ def run(database: str, *arguments: str) -> tuple[int, str]:
 
 
 def test_upgrade_prints_both_revisions(database: str) -> None:
-    """A second upgrade finds the database up to date."""
+    """The output has the revisions before and after; a second upgrade changes nothing."""
     assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
     assert run(database, "upgrade") == (0, f"{HEAD}, unchanged")
 
 
 def test_current_fails_on_an_older_schema(database: str) -> None:
-    """Scripts can thus check whether an upgrade is due."""
+    """The exit code is 1 until the schema is upgraded, so that scripts can check it."""
     behind = f"empty; the newest is {HEAD}: run `fairlead db upgrade`"
     assert run(database, "current") == (1, behind)
     run(database, "upgrade")
@@ -40,7 +40,7 @@ def test_current_fails_on_an_older_schema(database: str) -> None:
 
 
 def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
-    """The database is that of fairlead.toml, not that of the sandbox."""
+    """`db psql` connects to the database of fairlead.toml, not to the sandbox."""
     (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')
     done = subprocess.run(
         [FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()"],
@@ -54,7 +54,7 @@ def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) 
 
 
 def test_prune_lists_and_drops_old_history(database: str) -> None:
-    """History before the retention is dropped; a dry run drops nothing."""
+    """Days older than the retention are listed and dropped; a dry run only lists them."""
     run(database, "upgrade")
     today = datetime.now(UTC).date()
     with psycopg.connect(database, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""On a full disk, commands print one line with the place and the remedy."""
+"""On a full disk, commands print one line that names the place and the remedy."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 def on_full_disk(
     state_dir: Path, *arguments: str, blocks: int = 1
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command in a state directory on a full disk."""
+    """Run a command with a state directory on a full disk."""
     return subprocess.run(
         without_room(FAIRLEAD, *arguments, blocks=blocks),
         env=os.environ | {"FAIRLEAD_STATE_DIR": str(state_dir)},
@@ -34,7 +34,10 @@ def no_room_in(state_dir: Path) -> str:
 
 @pytest.mark.long
 def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) -> None:
-    """The planner's code server starts in the same way, and works without a warm Spark."""
+    """`spark up` fails if the disk is full; with a command after `--`, it only warns.
+
+    `fairlead up` starts the code server as such a command; the server then has no warm Spark.
+    """
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])
     before = on_full_disk(tmp_path, "spark", "up", "--", "echo", "the code server", blocks=0)
@@ -44,7 +47,7 @@ def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) ->
 
 
 def test_full_disk_for_the_output_is_reported() -> None:
-    """The output is redirected to a file on a full disk."""
+    """If standard output is a file on a full disk, the command fails with one line of error."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [FAIRLEAD, "assign"],

@@ -50,7 +50,7 @@ def run(
 
 
 def test_giant_key_is_reported_by_its_hash(services: Services, topic: str) -> None:
-    """One key has most records; both formats have its hash; no database is needed."""
+    """The most frequent key is shown by its hash, as text and as JSON, without a database."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
     assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")
@@ -65,7 +65,7 @@ def test_giant_key_is_reported_by_its_hash(services: Services, topic: str) -> No
 
 
 def test_reports_of_one_partition_and_of_more_partitions(services: Services, topic: str) -> None:
-    """One report has a partition's keys; the other has a given number of partitions."""
+    """`--partition` selects one partition's keys; `--to` sets the number of partitions."""
     found = json.loads(
         run(services, topic, "--to", "6", "--partition", "1", "--format", "json").stdout
     )
@@ -75,7 +75,7 @@ def test_reports_of_one_partition_and_of_more_partitions(services: Services, top
 
 @pytest.mark.postgres
 def test_hot_partition_is_shown_with_the_command(week: str) -> None:
-    """`fairlead why` and the group's page name the command."""
+    """For a hot partition, `fairlead why` and the group's page show the `fairlead keys` command."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'hot partition',"

@@ -1,4 +1,4 @@
-"""`fairlead plan` on real groups: proposed plans, and stored data."""
+"""`fairlead plan` on real groups: the proposed plan, and the stored data."""
 
 import json
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from tests.pipeline import Pipeline
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: No more records arrive: under the defaults the backlog would be read within the horizon.
+#: A short horizon, so that a backlog without new arrivals still causes a plan.
 SOON = '[[policies]]\nobjective = "PT10S"\nhorizon = "PT30S"\n'
 
 
@@ -27,9 +27,9 @@ def test_group_is_planned_in_this_process(
     start_consumers: StartConsumers,
     unique_name: str,
 ) -> None:
-    """A dry run stores nothing; without it, version 1 is proposed, and repeating changes nothing.
+    """A dry run stores nothing; a real run proposes version 1; a second run changes nothing.
 
-    On a full disk the sample is not archived, but the plan is made.
+    If the disk is full, the plan is stored although the sample cannot be archived.
     """
     pipeline.configure(SOON)
     start_consumers(unique_name)

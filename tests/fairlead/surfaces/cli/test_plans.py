@@ -1,4 +1,4 @@
-"""`fairlead plans`, `groups`, `lag`, `history`: output for programs, and exit codes."""
+"""`fairlead plans`, `groups`, `lag` and `history`: their output and exit codes."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def document(url: str, *arguments: str) -> Any:
 
 
 def test_every_output_is_one_json_document(week: str) -> None:
-    """With `--json`, each command prints one document; times have a time zone."""
+    """With `--json`, each command prints a single document; times include the time zone."""
     assert [row["group"] for row in document(week, "groups")] == ["billing", "orders"]
     assert len(document(week, "lag", "orders")) == 6
     assert document(week, "history", "orders")[0]["at"] == "2026-01-07T11:30:00+00:00"
@@ -58,7 +58,7 @@ def test_every_output_is_one_json_document(week: str) -> None:
 
 
 def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
-    """Each group has a line of at most 80 characters."""
+    """`groups` lists the worst group first, with next steps, in lines of at most 80 characters."""
     lines = run(week, "groups").stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["billing", "orders"]
     assert max(map(len, lines[:4])) <= 80
@@ -73,7 +73,7 @@ def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
 
 
 def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
-    """The output has start, evidence and next step; for a partition, all versions that move it."""
+    """`why` shows evidence and next step of a group, and the versions that move a partition."""
     text = run(week, "why", "orders").stdout
     assert text.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in text
@@ -96,7 +96,7 @@ def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
 
 
 def test_times_are_in_utc(week: str) -> None:
-    """The session's time zone does not matter."""
+    """Output is the same if the database session has another time zone."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -106,7 +106,7 @@ def test_times_are_in_utc(week: str) -> None:
 
 
 def test_figures_have_their_age(week: str) -> None:
-    """Groups are listed with the times of their sample and snapshot; old figures are marked."""
+    """`groups` and `lag` mark old figures; `groups` explains why a group has no recent sample."""
     groups = run(week, "groups").output
     assert "billing, orders: no sample since " in groups
     lag = run(week, "lag", "orders")
@@ -122,7 +122,7 @@ def test_figures_have_their_age(week: str) -> None:
 
 
 def test_group_without_members_is_shown_as_such(week: str) -> None:
-    """Neither an earlier followed plan nor the age of the group's last sample matters."""
+    """The text "no members" replaces the adherence to an earlier plan, even if samples are old."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -143,9 +143,9 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
 
 
 def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
-    """An older sample does not change the current time lag.
+    """`groups`, `why` and pages show the newest sample's time lag, whatever is stored later.
 
-    The charts of the group's page end with the last sample, even within a quarter of an hour.
+    The charts of the group's page end with the newest sample, even if another is recent.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -174,13 +174,13 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
 
 
 def test_rebalances_since_yesterday_are_counted(week: str) -> None:
-    """The number of samples whose owners or members have changed shows such groups."""
+    """`groups` counts the samples of the last day in which owners or members have changed."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
-        for number in range(52):  # owners change in all but two samples
+        for number in range(52):  # in 50 of these, owners differ from the previous sample
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
             insert_samples(connection, {"orders": replace(last, at=at, digest=digest)})
@@ -190,7 +190,7 @@ def test_rebalances_since_yesterday_are_counted(week: str) -> None:
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """The output has lag by partition, member and topic, with its age; also for an earlier time."""
+    """`lag` shows the newest lag with its age, or earlier lag, by partition, member or topic."""
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -226,7 +226,7 @@ def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
 
 
 def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
-    """One partition is its consumer's only one, so its cost cannot be compared."""
+    """Reported times are shown for a partition even if its relative cost is unknown."""
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.group_diagnosis SET costs = '{}'")
     found = {row["partition"]: row for row in document(week, "lag", "orders")}
@@ -248,7 +248,7 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
 
 
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
-    """Output and pages show the end and the reason; other groups have other steps."""
+    """Commands and pages show that the group is in back-off, until when, and the reason."""
     engine, at = create_store_engine(week), datetime.now(UTC)
     worse = Regression("it is 14 min later", np.zeros(6, np.int32))
     assert record_regression(engine, "orders", 2, worse, automatic=True)
@@ -270,7 +270,7 @@ def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
 
 
 def test_approval_of_another_hash_is_refused(week: str) -> None:
-    """Approval needs the right hash, and `--yes` if there is no terminal."""
+    """Approval requires the plan's hash and, without a terminal, `--yes`."""
     assert run(week, *APPROVE).exit_code == 2
     refused = run(week, *APPROVE, "--yes", "--sha256", "0" * 64)
     assert isinstance(refused.exception, TamperedPlanError)
@@ -278,7 +278,7 @@ def test_approval_of_another_hash_is_refused(week: str) -> None:
 
 
 def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
-    """A rollback to the published version is refused even without `--yes` and without Kafka."""
+    """A rollback to the published version fails at once, even without `--yes` and without Kafka."""
     result = run(week, "plans", "rollback", "orders", "2", "--reason", "x")
     assert (result.exit_code, result.output) == (1, "")
     error = "group orders: version 2 is already published; `fairlead plans withdraw orders`"
@@ -286,7 +286,7 @@ def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
 
 
 def test_errors_have_the_reason(week: str, services: Any) -> None:
-    """Causes are unknown groups and versions, wrong states and a missing schema."""
+    """Unknown groups and versions, wrong states and a missing schema raise specific errors."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),
@@ -310,7 +310,7 @@ def test_errors_have_the_reason(week: str, services: Any) -> None:
     ],
 )
 def test_shell_completes_groups_and_states(week: str, typed: str, offered: list[str]) -> None:
-    """Bash completion of the installed command works after any options."""
+    """Bash completion of the installed command offers group names and states."""
     words = typed.split(" ")
     variables = {
         "FAIRLEAD_POSTGRES__URL": week,
@@ -330,7 +330,7 @@ def test_shell_completes_groups_and_states(week: str, typed: str, offered: list[
 
 
 def test_freeze_is_shown_until_it_ends(week: str) -> None:
-    """Freezes of one group and of all have a reason; `groups` shows the author and the time."""
+    """`groups` shows a freeze of one group or all, with its reason and the command that ends it."""
     assert "name one group, or give --all" in run(week, "freeze", "--reason", "why", "--yes").stderr
     both = run(week, "freeze", "orders", "--all", "--reason", "why", "--yes")
     assert "name one group, or give --all" in both.stderr

@@ -1,4 +1,4 @@
-"""`fairlead sample`: a full disk and errors do not stop the service."""
+"""`fairlead sample` continues on a full disk and after errors."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def test_groups_are_analysed_on_a_full_disk(
     make_group: MakeGroup,
     tmp_path: Path,
 ) -> None:
-    """A line reports that the sample is lost; sampling continues."""
+    """Samples that cannot be stored are still analysed; a line of output reports each."""
     pipeline.recall(make_group("a", trouble=True))
     once = subprocess.run(
         without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
@@ -75,7 +75,7 @@ def test_service_continues_after_an_error_in_one_sample(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Fairlead's errors are one line, others have a traceback. Ctrl-C ends the service."""
+    """A Fairlead error is one line, any other has a traceback; only Ctrl-C ends the service."""
     series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 

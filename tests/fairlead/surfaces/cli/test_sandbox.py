@@ -1,4 +1,4 @@
-"""`fairlead sandbox`: services that keep running between commands."""
+"""`fairlead sandbox` starts services that keep running between commands."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def fairlead(state_dir: Path) -> Fairlead:
 def in_directory(
     directory: Path, *command: str, state_dir: Path, stdin: int = subprocess.DEVNULL
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command without a cluster in its settings."""
+    """Run a command in a directory whose settings name no cluster."""
     environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
     return subprocess.run(
         [Path(sys.executable).with_name("fairlead"), *command],
@@ -59,9 +59,9 @@ def in_directory(
 
 
 def test_services_run_between_commands(fairlead: Fairlead, state_dir: Path, tmp_path: Path) -> None:
-    """`up` starts services that later commands use.
+    """`up` starts services that later commands use until `down`.
 
-    A command that changes something shows these addresses when it asks for confirmation.
+    A command that changes something names the sandbox when it asks for confirmation.
     """
     up = fairlead("up")
     services = Sandbox(state_dir).running()

@@ -1,4 +1,4 @@
-"""`fairlead serve` as a process: its address, and its end."""
+"""`fairlead serve` as a process: the printed address, and how it ends."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:
-    """The server prints its address even without a database; Ctrl-C and SIGTERM are no errors."""
+    """The server prints its address even without a database; Ctrl-C and SIGTERM end it cleanly."""
     with ExitStack() as stack:
         for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)):
             process = stack.enter_context(start(tmp_path))

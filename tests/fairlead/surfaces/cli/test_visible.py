@@ -1,4 +1,4 @@
-"""Names and reasons cannot control a terminal or forge a line of a log."""
+"""Group names and reasons can neither control a terminal nor forge a line of a log."""
 
 import io
 import json
@@ -20,7 +20,7 @@ EVIL = "\x1b[2J\x1b]0;title\x07or\u202eders\r\nbilling: fine\x9b31m\u2028\u200b\
 
 
 def hidden(text: str) -> set[str]:
-    """Return the invisible characters of a text, without line feeds."""
+    """Return the invisible characters of a text, except line feeds."""
     return {
         character
         for character in text
@@ -29,13 +29,16 @@ def hidden(text: str) -> set[str]:
 
 
 def test_invisible_characters_are_escaped() -> None:
-    """Escapes are as in Python, in one line."""
+    """Invisible characters, and line feeds unless kept, are replaced by Python's escapes."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
 
 def test_long_line_is_cut() -> None:
-    """A client id may have 32,000 characters. Both ends of its line stay, and so do other lines."""
+    """The middle of a very long line is cut out; other lines are unchanged.
+
+    A client id may have 32,000 characters.
+    """
     text = f"first\na{'x' * 32_000}z\nlast"
     first, long, last = visible(text, keep="\n").split("\n")
     assert (first, last, long[0], long[-1]) == ("first", "last", "a", "z")
@@ -44,7 +47,7 @@ def test_long_line_is_cut() -> None:
 
 
 def test_all_output_is_visible() -> None:
-    """Output is lines, errors, and tables with titles."""
+    """Printed lines, tables with their titles, and errors contain no invisible characters."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         say(f"group {EVIL}", EVIL)
@@ -56,7 +59,7 @@ def test_all_output_is_visible() -> None:
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
-    """A log message stays on one line, and a traceback keeps its lines."""
+    """A log message stays on one line; a traceback keeps its lines."""
     try:
         raise ValueError(EVIL)  # noqa: TRY301 - for its traceback
     except ValueError:
@@ -69,7 +72,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_output_of_every_command_is_visible(week: str) -> None:
-    """A group's name and reasons have invisible characters; JSON output escapes them."""
+    """If a group's name and reasons have invisible characters, no command prints them."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")

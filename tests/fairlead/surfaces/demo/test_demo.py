@@ -1,4 +1,4 @@
-"""`fairlead demo` as a new user runs it: once to its end, once ended by Ctrl-C."""
+"""`fairlead demo` as a new user runs it: to its end, and interrupted by Ctrl-C."""
 
 import json
 import os
@@ -30,7 +30,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def started_for(state_dir: Path) -> list[psutil.Process]:
-    """Return the processes of a demo, by its state directory in their environment."""
+    """Return the processes whose environment or command has a demo's state directory."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -65,7 +65,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(state_dir: Path) -> str:
-    """Return the output of a demo that succeeded."""
+    """Return the output of a complete, successful demo."""
     with start(state_dir) as process:
         printed, _ = process.communicate(timeout=6 * PATIENCE_S)
     log = state_dir / "demo" / "consumers.log"
@@ -75,19 +75,19 @@ def printed(state_dir: Path) -> str:
 
 @pytest.fixture(scope="module")
 def report(printed: str, state_dir: Path) -> dict[str, Any]:
-    """Return the demo's report."""
+    """Return the JSON report that this demo has written."""
     assert "report.json" in printed
     read: dict[str, Any] = json.loads((state_dir / "demo" / "report.json").read_text())
     return read
 
 
 def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]:
-    """Yield each group of the demo that has a plan, with its part of the report."""
+    """Yield each group for which the demo makes a plan, with its part of the report."""
     return zip(CURED, [report, *report["other_groups"][:-1]], strict=True)
 
 
 def test_report_has_a_row_for_each_consumer(report: dict[str, Any]) -> None:
-    """Each row has lag and partitions: before, predicted, and after the plan."""
+    """Each row has lag and partitions before the plan, as predicted, and after adoption."""
     for scenario, group in groups(report):
         assert group["group"] == scenario.name
         assert group["assignor"]
@@ -116,7 +116,7 @@ def test_report_has_a_row_for_each_consumer(report: dict[str, Any]) -> None:
 
 
 def test_every_consumer_owns_its_planned_share(report: dict[str, Any]) -> None:
-    """After adoption, these are the partitions that the plan predicted."""
+    """After adoption, each consumer owns the partitions that the plan predicted."""
     for _, group in groups(report):
         assert group["adopted"] is True
         for consumer in group["consumers"].values():
@@ -124,17 +124,17 @@ def test_every_consumer_owns_its_planned_share(report: dict[str, Any]) -> None:
 
 
 def test_drain_is_faster_with_the_plan(report: dict[str, Any]) -> None:
-    """The same group and load without a plan takes longer to catch up after the last arrivals."""
+    """After the last arrivals, each group catches up sooner than the same group without a plan."""
     for _, group in groups(report):
         seconds = group["drain_seconds"]
         assert seconds["with_plan"] < seconds["without_plan"]
 
 
 def test_groups_have_the_right_diagnoses(report: dict[str, Any]) -> None:
-    """One group is unbalanced, one has a slow machine, which is named, one is healthy.
+    """Two groups are unbalanced, one has a slow member, whose name is shown, and one is healthy.
 
-    An expensive partition is named with the milliseconds that its records take, and no consumer is
-    called slow for it.
+    The evidence names an expensive partition with its time per record; the consumer of this
+    partition is not called slow.
     """
     spread, (slow, costly, healthy) = report, report["other_groups"]
     assert (costly["diagnosis"], costly["names"]) == ("unbalanced", [ONE_IS_EXPENSIVE.members[1]])
@@ -154,19 +154,19 @@ def test_groups_have_the_right_diagnoses(report: dict[str, Any]) -> None:
 
 
 def test_reports_and_next_steps_are_shown(printed: str) -> None:
-    """The demo ends with a report of each group, and next steps."""
+    """The output ends with a report of each group and the next steps."""
     for text in ("by sticky-lag-aware", "Drained in", "needs no plan", "make dev", "make psql"):
         assert text in printed
 
 
 def test_demo_leaves_no_process_behind(printed: str, state_dir: Path) -> None:
-    """All processes that the demo started have ended."""
+    """When the demo ends, all processes that it started have ended."""
     assert printed
     assert started_for(state_dir) == []
 
 
 def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
-    """Consumers or the planning job run at the time; within a minute no process is left."""
+    """Ctrl-C while consumers or the planning job run leaves no process, and prints no traceback."""
     name, under_way = form(short=("consumers.log", ""), long=("planning.log", "STEP_START"))
     log = state_dir / "demo" / name
     log.unlink(missing_ok=True)
@@ -181,6 +181,6 @@ def test_ctrl_c_ends_all_processes(printed: str, state_dir: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
-    assert "report.json" in printed  # the previous run in the same folder was complete
+    assert "report.json" in printed  # a complete run has used the same folder before
     assert "Traceback" not in output
     assert started_for(state_dir) == []

@@ -1,4 +1,4 @@
-"""The review of a plan shows stored data, loads no other files, and offers the commands."""
+"""The review page of a plan: its figures, its risks, and commands to copy."""
 
 import html
 import re
@@ -37,7 +37,7 @@ HOSTILE = "a'\"\\$(x)<script>alert(1)</script>&-\x03\N{RIGHT-TO-LEFT OVERRIDE}"
 
 
 class Page(HTMLParser):
-    """A parsed page."""
+    """A parsed page: its tags, link targets, table rows and text."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Page(HTMLParser):
         self.text = " ".join(self.text.split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Record the name and the link's target; open a row or a cell."""
+        """Record the tag and its link target; start a new row or cell."""
         self.tags.append(tag)
         self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
         if tag == "tr":
@@ -65,7 +65,7 @@ class Page(HTMLParser):
             self._cell = False
 
     def handle_data(self, data: str) -> None:
-        """Record the text; within a cell, record it also for the cell."""
+        """Add the text to the page's text and, within a cell, to the cell."""
         self.text += f" {data}"
         if self._cell:
             self.rows[-1][-1] += data
@@ -80,7 +80,7 @@ def engine(week: str) -> Iterator[Engine]:
 
 
 def change_protected_data(url: str, statement: str) -> None:
-    """Change protected data as the database's owner, with triggers off."""
+    """Run a statement as a superuser, without the triggers that protect the data."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
@@ -92,7 +92,7 @@ def run(url: str, *arguments: str) -> Result:
 
 
 def codes(page: str) -> list[str]:
-    """Return the texts on the page that are meant to be copied."""
+    """Return the commands and SQL on the page that users can copy."""
     return [html.unescape(code) for code in re.findall("<pre><code>(.*?)</code>", page, re.DOTALL)]
 
 
@@ -110,7 +110,7 @@ def test_a_plan_is_explained(engine: Engine) -> None:
 
 
 def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None:
-    """Pages, commands, candidates and SQL show traffic before and after, with its price."""
+    """Pages, commands and SQL show cross-rack traffic and its cost, before and after the plan."""
     before, after = ({"rack_gb_per_day": gb, "rack_cost_per_day": gb / 50} for gb in (12.5, 1.0))
     record_decision(
         PlanStore(engine),
@@ -137,7 +137,7 @@ def test_rack_traffic_is_shown_with_each_plan(week: str, engine: Engine) -> None
 
 
 def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
-    """The only external address is Dagster's, if known."""
+    """The page refers to no scripts, style sheets or images; its only links are to Dagster."""
     source = review_page(engine, "billing", now=NOON, dagster_url="http://dagster:3000")
     page = Page(source)
     outside = [address for address in page.addresses if not address.startswith("#")]
@@ -154,7 +154,7 @@ def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
 
 
 def test_approval_on_the_page_can_be_copied(week: str, engine: Engine) -> None:
-    """After the SQL has run as copied, the page offers no approval."""
+    """The page's SQL approves the plan when run as copied; then the page offers no approval."""
     page = review_page(engine, "billing", now=NOON)
     (statement,) = [code for code in codes(page) if "approve_plan" in code]
     with psycopg.connect(week) as connection:
@@ -166,7 +166,7 @@ def test_approval_on_the_page_can_be_copied(week: str, engine: Engine) -> None:
 
 
 def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
-    """Commands quote such names for shells and for the database."""
+    """HTML in names and reasons is shown as text; the page's commands and SQL quote such names."""
     share = MemberShare(("t0",), {"t0": np.arange(3, dtype=np.int32)})
     record_decision(
         PlanStore(engine), make_draft(group=HOSTILE, reason="<b>why</b>", members={HOSTILE: share})
@@ -187,7 +187,11 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 
 
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
-    """The page also has emptied members, four eyes, and a command that lists all moves."""
+    """Of 600 moves, the page shows the 500 with the most lag, and the command that lists all.
+
+    It also shows two risks (a consumer loses all its partitions, a topic is spread worse), and that
+    four eyes are required.
+    """
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
     members = {"new": MemberShare(("t0",), {"t0": every}), "old": MemberShare(("t0",), {})}
@@ -220,7 +224,7 @@ def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) ->
 
 
 def test_page_reports_a_changed_document(week: str, engine: Engine) -> None:
-    """The page shows none of the changed bytes, and offers no approval."""
+    """If the stored document was changed, the page warns, shows no plan and offers no approval."""
     assert "Verified for this page" in Page(review_page(engine, "billing", now=NOON)).text
     change_protected_data(week, "UPDATE fairlead_raw.plan SET document = document || ' '")
     page = review_page(engine, "billing", now=NOON)
@@ -231,7 +235,7 @@ def test_page_reports_a_changed_document(week: str, engine: Engine) -> None:
 
 
 def test_policy_and_expiry_are_current(week: str, engine: Engine) -> None:
-    """The page shows the policy's current decision, and offers no approval of an expired plan."""
+    """The page applies the present policy, and offers no approval of an expired plan."""
     policies = [Policy(approval=Approval(automatic=True))]
     assert "partitions are in DATA_LOSS" in review_page(
         engine, "billing", policies=policies, now=NOON
@@ -246,10 +250,12 @@ def test_policy_and_expiry_are_current(week: str, engine: Engine) -> None:
 
 
 def test_every_state_has_a_page(engine: Engine) -> None:
-    """A published plan has its result; a partition without an owner before is shown as such."""
+    """A plan in any state has a review; for an unknown group or version, there is an error."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
-    assert "Most loaded consumer now 18,251 records, measured" in texts[1]  # of the last sample
+    assert (
+        "Most loaded consumer now 18,251 records, measured" in texts[1]
+    )  # as measured in the last sample
     assert "fairlead.plans-0, offset 42" in texts[1]
     assert "not before the release" in texts[2]
     for group, version, error in (("nonsense", None, GroupError), ("orders", 9, PlanStateError)):
@@ -260,7 +266,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is named after group and version, or by an option; `-` is standard output."""
+    """The file name has group and version, or is given by `--output`; `-` prints the page."""
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
@@ -276,13 +282,15 @@ def test_the_command_writes_a_file(
 
 
 def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
-    """A consumer would get more than any consumer has processed so far."""
+    """If a consumer would get more than any has ever processed, that is the first risk."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     change_protected_data(
         week, f"UPDATE fairlead_raw.plan SET analysed = {less} WHERE analysed IS NOT NULL"
     )
-    assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)  # 100/s were measured
+    assert "Untested load" not in review_page(
+        engine, "orders", 3, now=NOON
+    )  # the capacity, 100/s, was measured
     guess = "replace(analysed::text, '\"measured\": true', '\"measured\": false')::jsonb"
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -295,7 +303,7 @@ def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
 
 
 def test_figures_are_those_of_the_analysis(week: str, engine: Engine) -> None:
-    """Later speeds, costs and lag do not change the figures of an earlier plan."""
+    """Speeds, costs and lag that are measured later do not change the figures of a plan."""
     before = review_page(engine, "orders", 3, now=NOON)
     with psycopg.connect(week) as connection:
         connection.execute("UPDATE fairlead_raw.member_capacity SET records_per_s = 7")

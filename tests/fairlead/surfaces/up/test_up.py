@@ -1,4 +1,4 @@
-"""`fairlead up`: errors before its start, and the start, kill and end of its parts."""
+"""`fairlead up`: errors at its start, and restart and end of its parts."""
 
 import json
 import os
@@ -42,13 +42,13 @@ mutation Launch($parameters: ExecutionParams!) {
 
 
 def on(settings: Settings, url: str, state_dir: Path) -> Settings:
-    """Return settings with another database and state directory."""
+    """Return the settings with this database and state directory."""
     database = PostgresSettings(url=SecretStr(url))
     return settings.model_copy(update={"postgres": database, "state_dir": state_dir})
 
 
 def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
-    """No other port is used, because scrapers know this one."""
+    """If a port is in use, `up` fails and names the option: scrapers expect this port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
         with pytest.raises(ConfigurationError, match=r"choose another with --port"):
@@ -56,7 +56,7 @@ def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
 
 
 def test_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
-    """These processes have no parent that would end them."""
+    """`up` ends processes that a killed earlier `up` has left behind."""
     lines: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (
@@ -64,7 +64,9 @@ def test_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
         recorded(tmp_path, "dagster", left.pid),
     ):
         require_free(tmp_path, At(dagster_port=free_port(), pages_port=free_port()), lines.append)
-        left.wait(PATIENCE_S)  # psutil has waited for it, so its exit code is unknown
+        left.wait(
+            PATIENCE_S
+        )  # psutil has already waited for this process, so its exit code is unknown
     assert lines == [f"ended dagster, process {left.pid}"]
 
 
@@ -76,7 +78,7 @@ def at() -> At:
 
 @pytest.fixture
 def environment(settings: Settings, migrated: str, tmp_path: Path) -> dict[str, str]:
-    """Return settings of a planner without groups that samples every five seconds."""
+    """Return the environment of a planner that samples every five seconds and finds no groups."""
     config = tmp_path / "fairlead.toml"
     config.write_text(f"""
 state_dir = "{tmp_path / "state"}"
@@ -90,7 +92,7 @@ sampling.every = "PT5S"
 
 
 class Ready:
-    """The answer of `/ready`.
+    """Client of `/ready`.
 
     Parameters
     ----------
@@ -102,11 +104,11 @@ class Ready:
         self._address = f"{at.pages}/ready"
 
     def missing(self) -> list[str]:
-        """Return the missing parts, in words."""
+        """Return the descriptions of the parts that do not run."""
         try:
             with urlopen(self._address, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
                 found: dict[str, list[str]] = json.load(answer)
-        except HTTPError as error:  # 503
+        except HTTPError as error:  # status 503
             with error:
                 found = json.load(error)
         except OSError:
@@ -119,7 +121,7 @@ class Ready:
 
     @contextmanager
     def watched(self) -> Iterator[list[str]]:
-        """Yield a list that collects each part that is missing meanwhile, once."""
+        """Poll until the block ends; yield a list that collects each missing part once."""
         ended, seen = threading.Event(), list[str]()
 
         def watch() -> None:
@@ -136,7 +138,7 @@ class Ready:
 
 
 def sampled_since(state_dir: Path, moment: float) -> bool:
-    """Return whether a sample began after a time, in seconds since 1970."""
+    """Return whether a sample began after `moment`, in seconds since 1970."""
     taken = SampleArchive(str(state_dir / "warehouse")).taken()
     return taken is not None and taken.began.timestamp() > moment
 
@@ -146,7 +148,7 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 def test_sampling_continues_after_a_kill_of_the_code_server(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """The code server is restarted, and `/ready` reports it."""
+    """The code server is restarted; until then `/ready` reports that it is missing."""
     state_dir, ready = tmp_path / "state", Ready(at)
     lines: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
@@ -175,7 +177,7 @@ def test_sampling_continues_after_a_kill_of_the_code_server(
 def running(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Run the command; return it with the lines of its log so far."""
+    """Run `fairlead up`; yield its process and a list that collects its output lines."""
     ports = ("--port", str(at.pages_port), "--dagster-port", str(at.dagster_port))
     lines: list[str] = []
     with subprocess.Popen(
@@ -209,7 +211,7 @@ def running(
 def test_parts_are_restarted_and_ended(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """Sampling continues after each part is killed by either signal; in the end no part is left."""
+    """After a part is killed by either signal, sampling continues; SIGTERM ends all parts."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def is_logged(text: str) -> bool:
@@ -242,14 +244,14 @@ def test_parts_are_restarted_and_ended(
     assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert [
         command(relative) for relative in family if command(relative)
-    ] == []  # dead processes have no children
+    ] == []  # found before, since dead processes have no children
     assert still_running(state_dir) == []
     beyond = [left for left in psutil.process_iter() if str(tmp_path) in " ".join(command(left))]
     assert beyond == []
 
 
 def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
-    """Return the process of a part, or of a run."""
+    """Return the process of a part; for `run`, launch a Dagster run and return its process."""
 
     def find() -> psutil.Process | None:
         recorded_here = (part for part in still_running(state_dir) if part.name == name)
@@ -259,7 +261,7 @@ def process_of(name: str, state_dir: Path, at: At) -> psutil.Process:
 
 
 def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
-    """Launch a run of the job sample; return its process, a child of the code server."""
+    """Launch a run of Dagster's job `sample`; return its process, a child of the code server."""
 
     def workers() -> set[psutil.Process]:
         parts = (part for part in still_running(state_dir) if part.name == "code")
@@ -279,7 +281,7 @@ def process_of_a_run(state_dir: Path, at: At) -> psutil.Process:
 
 
 def wait_for(find: Callable[[], psutil.Process | None]) -> psutil.Process:
-    """Wait for a process and return it."""
+    """Wait until `find` returns a process; return it."""
     seen: list[psutil.Process] = []
 
     def search() -> bool:
@@ -292,7 +294,7 @@ def wait_for(find: Callable[[], psutil.Process | None]) -> psutil.Process:
 
 
 def ask(at: At, query: str, **variables: Any) -> Any:
-    """Return the answer of Dagster's GraphQL."""
+    """Return the answer of Dagster's GraphQL to a query."""
     question = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{at.dagster}/graphql", question, headers)  # noqa: S310 - our own server
@@ -301,7 +303,7 @@ def ask(at: At, query: str, **variables: Any) -> Any:
 
 
 def command(process: psutil.Process) -> list[str]:
-    """Return a process's command line, or nothing if it has ended."""
+    """Return a process's command line, or an empty list if the process has ended."""
     try:
         return process.cmdline()
     except psutil.Error:

@@ -1,7 +1,4 @@
-"""A served plan history of this week, and pages on which people act.
-
-Belongs here: fixtures of the web application's tests.
-"""
+"""Fixtures of the web application's tests: a week of history, and plans to act on."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -30,14 +27,14 @@ SECRET: Final = "s" * 40
 
 @pytest.fixture
 def week(week: str) -> str:
-    """Return the URL of a database with a week of history that ends today."""
+    """Return the URL of a database with the sample week, moved so that it ends today."""
     end_now(week)
     return week
 
 
 @pytest.fixture
 def served(week: str) -> Iterator[str]:
-    """Return the address of a server that shows the week, with a reader's login."""
+    """Return the address of a server that shows this week with the rights of `fairlead_reader`."""
     as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
     web = WebSettings(url="https://fairlead.example/", dagster_url="http://dagster.example")
@@ -49,19 +46,19 @@ def served(week: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Desks:
-    """Plans in several states, and pages on which people can act on them.
+    """A web application with plans in several states, on which people can act.
 
     Parameters
     ----------
     address
-        The pages' address for browsers.
+        Address of the pages.
     url
         URL of the database, as a superuser.
     planner
-        The planner's store.
+        Plan store with the planner's login.
     plans
-        By group: `orders` waits; `payments` waits for two people; `billing` needs four eyes in the
-        database; `stock` is published, in its second version.
+        By group. `orders` needs approval; `payments` needs two people on pages; `billing` needs a
+        second database user; version 2 of `stock` is published.
     """
 
     address: str
@@ -70,11 +67,11 @@ class Desks:
     plans: Mapping[str, StoredPlan]
 
     def state(self, group: str, version: int | None = None) -> str:
-        """Return the state of a version, by default the one in `plans`."""
+        """Return the state of a version of a group's plan, by default of the one in `plans`."""
         return self.planner.get(group, version or self.plans[group].version).state
 
     def post(self, do: str, group: str | None = None, who: str = KIM, **given: Any) -> Answer:
-        """Send a form in a person's name, as a browser behind the proxy does."""
+        """Send a form as the browser of a person behind the proxy."""
         plan = self.plans.get(group or "")
         fields: dict[str, Any] = {"do": do, "group": group, "id": uuid4(), "reason": "agreed"}
         if plan is not None and do not in {"freeze", "unfreeze"}:
@@ -83,13 +80,13 @@ class Desks:
         return post(self.address, sent, as_person(who))
 
     def get(self, path: str, who: str | None = KIM) -> Answer:
-        """Get a page, as a person or without a proof."""
+        """Get a page as a person; if `who` is None, without proof of identity."""
         return send(self.address, "GET", path, as_person(who) if who else ())
 
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return pages on which any person named by the proxy may act."""
+    """Return a web application on which any person named by the proxy may act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 
@@ -114,12 +111,12 @@ def desks(migrated: str) -> Iterator[Desks]:
 
 
 def propose(planner: PlanStore, group: str, snapshot: str = "s1", **changes: Any) -> StoredPlan:
-    """Propose a plan as the planner."""
+    """Propose a plan with the planner's login."""
     plan = record_decision(planner, make_draft(snapshot, group=group, **changes)).plan
     assert plan is not None
     return plan
 
 
 def as_person(name: str) -> Pairs:
-    """Return the proxy's headers for a person."""
+    """Return the headers with which the proxy names a person."""
     return [("X-Forwarded-Email", name), ("X-Fairlead-Secret", SECRET)]

@@ -1,7 +1,7 @@
-"""A token issuer with its keys, and raw requests, as proxies in front of the pages send them.
+"""Stand-ins for a token issuer and for a proxy in front of the pages.
 
-Belongs here: keys, tokens, the loopback server that publishes keys, and requests with any
-headers. Does not: assertions.
+Belongs here: keys, tokens, the local server that publishes keys, and requests with any headers.
+Does not: assertions.
 """
 
 import base64
@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S
 
 ISSUER: Final = "https://login.example"
 AUDIENCE: Final = "fairlead"
-#: Public address of the pages, as in the settings.
+#: Public address of the pages (`web.url` in the settings).
 PUBLIC: Final = "https://fairlead.example"
 FORM: Final = "application/x-www-form-urlencoded"
 Pairs = Sequence[tuple[str, str]]
@@ -43,13 +43,13 @@ class Issuer:
     extra
         Additional keys to publish.
     status, body, raw
-        Status and body to answer instead of the key set, and raw bytes instead of any answer.
+        Status and body to answer instead of the key set, and raw bytes instead of HTTP.
     pieces, pause
-        Number of pieces in which the body is sent, and seconds before each.
+        Number of pieces in which the body is sent, and seconds before each piece.
     requests
-        Number of requests for the key set.
+        Number of requests received so far.
     gone
-        Event that ends all pauses once it is set.
+        Event that cuts pauses short once it is set.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -71,14 +71,14 @@ class Issuer:
     def token(
         self, name: str | None = "kim@example.com", *, key_id: str = "one", **claims: Any
     ) -> str:
-        """Return a token that proves a person's name, with claims changed as given."""
+        """Return a signed token that names a person; `claims` replace its claims."""
         key = self.keys[key_id]
         algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
         return jwt.encode(payload(name, **claims), key, algorithm, headers={"kid": key_id})
 
 
 def payload(name: str | None = "kim@example.com", **claims: Any) -> dict[str, Any]:
-    """Return the claims of a token, without those that are None."""
+    """Return the claims of a valid token, changed by `claims`; None removes a claim."""
     now = int(time.time())
     whole = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 300, "jti": "t-1"}
     whole |= {"email": name, "email_verified": True, **claims}
@@ -159,7 +159,7 @@ class Answer:
 def send(
     address: str, method: str, path: str, headers: Pairs = (), body: bytes | None = None
 ) -> Answer:
-    """Send a request with exactly these headers, which may repeat, and follow no redirect."""
+    """Send a request with exactly these headers, which may repeat; do not follow redirects."""
     parts = urlsplit(address)
     assert parts.hostname is not None
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE_S)

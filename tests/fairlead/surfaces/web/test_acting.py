@@ -1,4 +1,4 @@
-"""Actions on pages by a browser behind a proxy: the page before, the form, and the page after."""
+"""Actions by a browser behind a proxy: the confirmation page, its form, and the result."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
-    """Get the page before a step, send its form, and get the page after; return both."""
+    """Get the confirmation page, send its form, and get the result page; return both pages."""
     before = desks.get(f"/act?{query}", who)
     assert before.status == 200
     fields = form_of(before.text) | {"reason": "agreed with the team"}
@@ -40,7 +40,7 @@ def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
 
 
 def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
-    """From the review, a page with version, hash, moves and risks leads to the result."""
+    """The review links to a page with version, hash and moves, whose form approves the plan."""
     review = desks.get("/review?group=orders").text
     assert f"You are <b><bdi>{KIM}</bdi></b>" in review
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
@@ -55,7 +55,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
 
 
 def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
-    """A person holds a group's lock in SQL: only steps of that group wait."""
+    """While a session in SQL locks a group, only actions on that group wait."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
             connection.execute("SELECT fairlead_raw.lock_group('orders')")
@@ -80,7 +80,7 @@ def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
     ],
 )
 def test_own_pages_are_recognised_by_the_address_of_browsers(url: str, origin: str) -> None:
-    """Browsers omit the path, and a port that the scheme implies."""
+    """Origin headers match `web.url` although browsers omit the path and the default port."""
     headers = [(b"origin", origin.encode()), (b"sec-fetch-site", b"same-origin")]
     require_own_page(Request({"type": "http", "headers": headers}), url)
     headers[0] = (b"origin", f"{origin}0".encode())
@@ -90,7 +90,7 @@ def test_own_pages_are_recognised_by_the_address_of_browsers(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Each page has the group's name; the group's page has the reason why a plan waits."""
+    """Pages show who froze the group or all groups, and unfreeze unless that takes four eyes."""
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
@@ -101,7 +101,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
     if group is None:
         number = read_freezes(desks.planner.engine)[0].number
         refused = desks.post("unfreeze", version=number)
-        assert refused.status == 409  # the database requires four eyes for billing
+        assert refused.status == 409  # `billing` requires a second database user
         return
     before, after = walk(desks, urlencode({"do": "unfreeze"} | named))
     assert "Approved plans are sent within 30 s: orders version 1." in before
@@ -109,7 +109,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
 
 
 def test_read_only_database_is_reported(desks: Desks) -> None:
-    """Pages are shown, and a form is answered with the reason."""
+    """Pages are still shown; the answer to a form has the reason."""
     writable = f"{desks.url}&options=-c%20default_transaction_read_only%3Doff"
     setting = "EXECUTE format('ALTER DATABASE %I {}', current_database())"
     with psycopg.connect(writable, autocommit=True) as connection:
@@ -130,7 +130,7 @@ def test_read_only_database_is_reported(desks: Desks) -> None:
 
 
 def test_two_people_agree(desks: Desks) -> None:
-    """The first request is stored; a different spelling of the name is the same person."""
+    """A plan that needs two people is not approved by two spellings of one name."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
     assert "It takes two people." in before
@@ -144,7 +144,7 @@ def test_two_people_agree(desks: Desks) -> None:
 
 
 def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> None:
-    """The review shows the command; a form that is sent anyway is refused."""
+    """Pages neither offer nor accept an approval that needs a second database user."""
     review = desks.get("/review?group=billing").text
     assert "requires a second database user" in review
     assert "act?do=approve" not in review
@@ -157,7 +157,7 @@ def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> N
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: int) -> None:
-    """Withdrawals and rollbacks are such steps; the page shows the planner's answer."""
+    """Withdrawals and rollbacks wait for the planner; then the page shows its answer."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)
@@ -167,7 +167,7 @@ def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: 
 
 
 def test_approval_of_an_outdated_page_is_refused(desks: Desks) -> None:
-    """Only the version on the page can be approved."""
+    """A page approves only its own version: after a newer proposal, the page's form fails."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))
@@ -180,7 +180,7 @@ def test_approval_of_an_outdated_page_is_refused(desks: Desks) -> None:
 
 
 def test_pages_are_read_only_without_a_proof(desks: Desks) -> None:
-    """Without a proof of identity, pages say why they are read-only and show commands."""
+    """Without proof of identity, pages show the reason and commands, but no forms."""
     for path in ("/", "/group?group=stock", "/review?group=stock"):
         page = desks.get(path, None)
         assert page.status == 200

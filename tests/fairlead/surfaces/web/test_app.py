@@ -1,4 +1,4 @@
-"""Pages and their errors, as a browser gets them."""
+"""The pages and their errors, as a browser receives them."""
 
 import re
 from email.message import Message
@@ -18,7 +18,7 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
-#: A valid group name that would break out of every context it is written to.
+#: A valid group name with characters that end texts in HTML, URLs, templates and metrics.
 ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
 REFUSED = [
     ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
@@ -31,12 +31,12 @@ REFUSED = [
     ("/group?group=nobody", 404, "group nobody: nothing is stored of it"),
     ("/group", 400, "Ask for a group"),
     ("/nowhere", 404, "Not Found"),
-    ("/act/", 404, "Not Found"),  # a redirect would use the request's Host
+    ("/act/", 404, "Not Found"),  # not a redirect, which would use the request's Host header
 ]
 
 
 def get(url: str) -> tuple[int, str, str]:
-    """Return the status, content type and text of an answer."""
+    """Return the status, content type and text of the answer."""
     try:
         with urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
@@ -46,7 +46,7 @@ def get(url: str) -> tuple[int, str, str]:
 
 
 def get_as(host: str, url: str) -> tuple[int, Message]:
-    """Return the status and headers of an answer to a request for a host name."""
+    """Send a request with this Host header; return the status and headers of the answer."""
     request = Request(url, headers={"Host": host})  # noqa: S310 - our own address
     try:
         with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
@@ -57,7 +57,7 @@ def get_as(host: str, url: str) -> tuple[int, Message]:
 
 
 def test_names_may_have_any_characters(week: str, served: str) -> None:
-    """A name is text everywhere, and its link to the review is complete."""
+    """A group name with markup is shown as text, and links contain the whole name."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         for table in ("consumer_group", "decision", "plan", "plan_event"):
@@ -83,7 +83,7 @@ def test_names_may_have_any_characters(week: str, served: str) -> None:
 
 
 def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
-    """Pages show a freeze with author and reason; metrics have its time while it lasts."""
+    """Pages show who froze the groups and why; a metric has the time of the freeze."""
     engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
     freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
@@ -115,7 +115,7 @@ def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """The command is quoted correctly for any group name."""
+    """Page and `groups` print the command with the group name quoted for the shell."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -130,7 +130,7 @@ def test_command_that_ends_a_freeze_can_be_copied(
 
 
 def test_errors_are_plain_text_with_their_status(served: str) -> None:
-    """An error has its HTTP status and one line of plain text."""
+    """An error page has its HTTP status and plain text that begins with the reason."""
     for path, status, message in REFUSED:
         answered, content_type, text = get(f"{served}{path}")
         assert (answered, content_type) == (status, "text/plain; charset=utf-8"), path
@@ -138,7 +138,7 @@ def test_errors_are_plain_text_with_their_status(served: str) -> None:
 
 
 def test_groups_are_filtered(served: str) -> None:
-    """Filters are the diagnosis, the policy, and whether the plan is followed."""
+    """The list can be filtered by diagnosis, by policy, and by whether the plan is followed."""
     for query, listed in (
         ("diagnosis=overloaded", ["orders"]),
         ("diagnosis=stuck+partition&policy=*", ["billing"]),
@@ -151,7 +151,7 @@ def test_groups_are_filtered(served: str) -> None:
 
 
 def test_group_has_its_own_page(served: str) -> None:
-    """The page has earlier diagnoses, owners, and reasons of moves."""
+    """The page shows earlier diagnoses, charts, times per record, and the moves of a partition."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
@@ -172,7 +172,7 @@ def test_group_has_its_own_page(served: str) -> None:
 
 
 def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> None:
-    """Page and row show a text instead of figures."""
+    """The page and the row in the list state that samples are missing."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]
@@ -197,7 +197,7 @@ def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> 
 )
 @pytest.mark.parametrize("path", ["/", "/metrics"])
 def test_unknown_host_is_refused(served: str, path: str, host: str, status: int) -> None:
-    """Otherwise, pages of the host name's owner could read plans in a browser."""
+    """A foreign Host header gets 421: otherwise DNS rebinding would let other sites read plans."""
     answered, headers = get_as(host, f"{served}{path}")
     assert answered == status
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -206,6 +206,6 @@ def test_unknown_host_is_refused(served: str, path: str, host: str, status: int)
 
 @pytest.mark.parametrize("path", ["/group", "/review", "/act", "/acted", "/nowhere"])
 def test_unknown_host_is_refused_on_every_path(served: str, path: str) -> None:
-    """Only the checks of load balancers answer under any name."""
+    """Only `/health`, which load balancers check, answers under any host name."""
     assert get_as("evil.example", f"{served}{path}")[0] == 421
     assert get_as("evil.example", f"{served}/health")[0] == 200

@@ -1,7 +1,7 @@
-"""Attacks on web actions: after each, every row of every table is unchanged.
+"""Attacks on web actions must leave every row of every table unchanged.
 
-Belongs here: forged, replayed, smuggled and cross-site requests, invalid tokens, and the web
-server's login used in SQL. `docs/trust.md` describes them, with their number.
+Belongs here: forged, replayed, smuggled and cross-site requests, invalid tokens, and SQL with the
+web server's login. `docs/trust.md` describes the attacks and gives their number.
 """
 
 import socket
@@ -48,7 +48,7 @@ TABLES = """
 
 
 class Rows:
-    """Every row of every table, to detect changes.
+    """A watcher that detects changes in any row of any table.
 
     Parameters
     ----------
@@ -82,25 +82,25 @@ class Rows:
 
 @pytest.fixture
 def rows(desks: Desks) -> Iterator[Rows]:
-    """Return a watcher of the rows that attacks must not change."""
+    """Return a watcher of all rows."""
     with closing(Rows(desks.url)) as rows:
         yield rows
 
 
 @dataclass(frozen=True)
 class Forged:
-    """A request that approves a plan, except for its changes.
+    """A valid request to approve a plan, with the changes of an attack.
 
     Parameters
     ----------
     headers
-        Replacements for the headers of a browser on the pages, behind the proxy.
+        Headers that replace those of a browser behind the proxy, or are added.
     without
         Headers to leave out.
     fields
-        Fields of the form; None: without this field.
+        Form fields to replace; None removes the field.
     body
-        Replacement for the form.
+        Body to send instead of the form.
     method, path
         Method and path of the request.
     """
@@ -133,7 +133,7 @@ class Forged:
 
 
 APPROVE = "do=approve&group=orders&version=1&reason=forged"
-#: Requests from another site's page, in the browser of a person with rights.
+#: Requests that another site could send from the browser of an authorised person.
 CROSS_SITE = {
     "another origin": Forged([("Origin", "https://evil.example")]),
     "another scheme": Forged([("Origin", "http://fairlead.example")]),
@@ -168,7 +168,7 @@ CROSS_SITE = {
     "in the query": Forged(path=f"/act?{APPROVE}", body=b""),
     "to another host": Forged([("Host", "evil.example")]),
 }
-#: Malformed requests, which a client writes byte by byte.
+#: Malformed or contradictory forms, as only a hand-written client sends them.
 MALFORMED = {
     "no body": Forged(body=b""),
     "too large": Forged(fields=(("reason", "x" * 20_000),)),
@@ -205,7 +205,7 @@ MALFORMED = {
     "a release of no freeze": Forged(fields=(("do", "unfreeze"), ("sha256", None))),
     "a freeze with a version": Forged(fields=(("do", "freeze"),)),
 }
-#: Requests that bypass the proxy, or have a header that the proxy passes on.
+#: Requests that bypass the proxy, or carry forged headers through it.
 UNPROVEN = {
     name: Forged(headers, without=("X-Forwarded-Email", "X-Fairlead-Secret"))
     for name, headers in BAD_HEADERS.items()
@@ -232,7 +232,10 @@ REQUESTS = {
 
 
 def test_forged_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """Each request differs in one thing from a valid approval, which is sent last and accepted."""
+    """Requests that differ in one point from a valid approval write nothing.
+
+    The valid approval is sent last, and accepted.
+    """
     for name, forged in REQUESTS.items():
         status = forged.send(desks)
         assert status == (200 if forged.method in {"GET", "HEAD"} else status), name
@@ -258,7 +261,7 @@ RAW = {
 
 
 def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A request that two servers could parse differently is refused."""
+    """A request whose length or headers two servers could parse differently is refused."""
     body = f"{APPROVE}&sha256={desks.plans['orders'].sha256}&id={uuid.uuid4()}"
     proof = "".join(f"{name}: {value}\r\n" for name, value in as_person(KIM))
     head = f"Origin: {PUBLIC}\r\nContent-Type: {FORM}\r\n{proof}"
@@ -275,7 +278,7 @@ def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A form that was sent before is refused, even with other fields or from another person."""
+    """A form that was sent before gets 409, even with other fields or from another person."""
     given = {"id": str(uuid.uuid4())}
     assert desks.post("freeze", "orders", **given).status == 303
     (freeze,) = read_freezes(desks.planner.engine)
@@ -298,12 +301,12 @@ def test_replayed_forms_write_nothing(desks: Desks, rows: Rows) -> None:
 
 
 REPLAYS = 7
-#: Spellings of one person's name, which count as one person.
+#: Spellings of one person's name.
 SPELLINGS = ("kim@example.com", "KIM@example.com", " Kim@Example.Com ", "k\uff49m@example.com")
 
 
 def test_spellings_of_a_name_are_one_person(desks: Desks) -> None:
-    """The proxy may spell the name differently, or send it several times."""
+    """Approvals in several spellings of a name count once, so the plan stays proposed."""
     for name in SPELLINGS:
         assert desks.post("approve", "payments", name).status == 303
         assert desks.state("payments") == "proposed"
@@ -314,7 +317,7 @@ def test_spellings_of_a_name_are_one_person(desks: Desks) -> None:
 
 @pytest.fixture
 def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
-    """Return pages that accept tokens as proof, and the tokens' issuer."""
+    """Return a web application that identifies people by tokens, and the issuer of these tokens."""
     with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
         token = {"jwks_url": issuer.url, "issuer": ISSUER, "audience": AUDIENCE}
         web = WebSettings.model_validate({"url": PUBLIC, "token": token})
@@ -325,7 +328,7 @@ def by_token(desks: Desks) -> Iterator[tuple[Desks, Issuer]]:
 
 
 def test_bad_tokens_write_nothing(by_token: tuple[Desks, Issuer], rows: Rows) -> None:
-    """Forged, expired, foreign and downgraded tokens get 403; then a valid one is accepted."""
+    """Every invalid token gets 403 and writes nothing; afterwards a valid one is accepted."""
     desks, issuer = by_token
     plan = desks.plans["orders"]
     fields = {"do": "approve", "group": "orders", "version": 1, "sha256": plan.sha256}
@@ -357,7 +360,7 @@ TOKENS = len(BAD_TOKENS) + 5
 
 
 def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) -> None:
-    """Pages report that the issuer's keys cannot be read, and forms are refused."""
+    """While the issuer's keys cannot be fetched, pages report that, and forms get 403."""
     for name, fail in FAILING.items():
         with publishing(Issuer({"one": ONE})) as issuer, logins(desks.url) as make:
             fail(issuer)
@@ -375,7 +378,10 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows) -> None:
-    """In SQL, the login may use no table, no other function and no role."""
+    """In SQL, the web login can change data only by `act_as`, and can take no other role.
+
+    It may also call some functions that only read.
+    """
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
         *("plan_diff", "plan_owners"),
@@ -430,18 +436,22 @@ def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows
                 with web.transaction(force_rollback=True):
                     web.execute(statement.encode())
             except psycopg.Error as error:
-                if error.sqlstate in {"42501", "42809", "55000"}:  # not allowed, or a view
+                if error.sqlstate in {
+                    "42501",
+                    "42809",
+                    "55000",
+                }:  # no permission, or not possible for a view
                     continue
             done.append(statement)
     assert done == []
     assert rows.changed() == []
     assert len(calls) > 20
     assert len(writes) > 150
-    assert len(calls | writes | others) > 300  # the number in docs/trust.md
+    assert len(calls | writes | others) > 300  # docs/trust.md has this number
 
 
 def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows) -> None:
-    """A stolen server can use any person's name; four eyes of the database still apply."""
+    """A stolen web login can act as any person, but cannot replace a second database user."""
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -459,15 +469,15 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
                     return error.sqlstate or ""
                 return "done"
 
-            # Allowed: actions as invented people, and as two people if two are needed.
+            # Possible: to act as invented people, even as the two people that a plan requires.
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
             assert act("one", "withdraw", "stock") == "done"
             assert act("one", "freeze", None) == act("one", "freeze", "billing") == "done"
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())
-            # Not allowed.
-            assert act("one", "approve", "billing") == "FL001"  # rejected
+            # Refused: approval, unfreezing and rollback where a second database user is required.
+            assert act("one", "approve", "billing") == "FL001"  # the version is rejected already
             assert act("one", "unfreeze", "billing", 2) == "FL004"
             assert act("two", "unfreeze", None, 1) == "FL004"
             assert act("one", "rollback", "billing") == "FL004"
@@ -480,10 +490,12 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
             ).fetchall()
     assert users == [(login,)]
     assert written == {"freeze_event", "page_act", "plan", "plan_event"}
-    assert desks.planner.get("stock", 2).state == "published"  # the planner withdraws it
+    assert (
+        desks.planner.get("stock", 2).state == "published"
+    )  # a request; only the planner can withdraw
 
 
 def test_documentation_has_the_number_of_attacks() -> None:
-    """The number is that of the requests above."""
+    """`docs/trust.md` gives the number of requests in these tests."""
     attacks = len(REQUESTS) + len(RAW) + REPLAYS + len(SPELLINGS) + TOKENS + len(FAILING)
     assert f"{attacks} requests" in " ".join(TRUST.read_text().split())

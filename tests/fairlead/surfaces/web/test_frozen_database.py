@@ -1,4 +1,4 @@
-"""Behaviour while the database is stopped: only requests for its data fail."""
+"""The web application while all processes of the database are stopped."""
 
 import signal
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Number of connections that are open when the database freezes; new ones have a time-out.
+#: Number of connections to open before the freeze; later ones would fail by their time-out.
 CONNECTIONS = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
 
 def sleep(engine: Engine, seconds: float) -> None:
-    """Run a query of this duration."""
+    """Run a query that takes this many seconds."""
     with transaction(engine) as connection:
         connection.execute(text(f"SELECT pg_sleep({seconds:g})"))
 
 
 @contextmanager
 def frozen(server: Postgres) -> Iterator[None]:
-    """Freeze all processes of a server, and resume them afterwards."""
+    """Stop all processes of a server with SIGSTOP; resume them when the block ends."""
     main = server.process()
     assert main is not None
     processes = [main, *main.children()]
@@ -50,10 +50,10 @@ def frozen(server: Postgres) -> Iterator[None]:
 def test_frozen_database_is_reported_and_a_slow_one_is_not(
     own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages, metrics, readiness and running queries fail in time; a slow query does not."""
+    """If the database stops, pages, metrics and running queries fail; a slow query does not."""
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
-    # clock: a slow server answers earlier
+    # clock: longer than a slow server takes to answer
     engine = create_store_engine(url, connect_timeout_s=40)
     with serving(build_app(engine, Settings())) as address, ThreadPoolExecutor() as pool:
         sleep(engine, 1)

@@ -1,4 +1,4 @@
-"""Headers that prove a person's identity, and headers that do not."""
+"""Request headers that prove a person's identity, and headers that do not."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ ONE, OTHER = rsa_key(), rsa_key()
 
 
 def who(identity: IdentityProof, *headers: tuple[str, str]) -> str:
-    """Return the person that these headers prove, or the reason why they prove none."""
+    """Return the name that these headers prove, or "nobody:" and the reason."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
     try:
         return identity.person(raw).name
@@ -48,13 +48,13 @@ def issuer() -> Iterator[Issuer]:
 
 @pytest.fixture
 def by_token(issuer: Issuer) -> ByToken:
-    """Return a check of the issuer's tokens."""
+    """Return the check that accepts this issuer's tokens."""
     return ByToken(TokenSettings(jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE))
 
 
 @pytest.fixture
 def by_header() -> ByHeader:
-    """Return a check of oauth2-proxy's header with a secret."""
+    """Return the check that accepts oauth2-proxy's header together with a secret."""
     return ByHeader(HeaderSettings.model_validate({"secret": SECRET}))
 
 
@@ -64,7 +64,7 @@ def bearer(token: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("key_id", ["one", "curve"])
 def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
-    """Names are case-folded, and the token's id is recorded; "Bearer" is optional."""
+    """The name is case-folded; the proof contains the token's id; "Bearer" is optional."""
     token = issuer.token("Kim@Example.COM", key_id=key_id)
     assert who(by_token, bearer(token)) == "kim@example.com"
     assert who(by_token, ("Authorization", token)) == "kim@example.com"
@@ -72,7 +72,7 @@ def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -
 
 
 def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new key counts once it is published, an old one for at most five more minutes."""
+    """A new key is accepted within 10 s, a removed key for at most five more minutes."""
     now = [1000.0]
     keys = issuer_keys.Keys(issuer.url, lambda: now[0])
     monkeypatch.setattr(by_token, "_keys", keys)
@@ -80,7 +80,7 @@ def test_new_keys_count(issuer: Issuer, by_token: ByToken, monkeypatch: pytest.M
     assert who(by_token, bearer(old)) == "kim@example.com"
     issuer.keys = {"two": OTHER}
     new = issuer.token(key_id="two")
-    assert "has no key 'two'" in who(by_token, bearer(new))  # asked a moment ago
+    assert "has no key 'two'" in who(by_token, bearer(new))  # the keys were fetched a moment ago
     now[0] += issuer_keys.REST_S
     assert who(by_token, bearer(new)) == "kim@example.com"
     assert "has no key 'one'" in who(by_token, bearer(old))
@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """If the issuer is down, people keep access for five minutes, and then lose it."""
+    """If the issuer is down, its last keys are accepted for five more minutes."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert who(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -124,7 +124,7 @@ def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_toke
 def test_hanging_issuer_delays_only_unknown_keys(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests with a known key are answered at once."""
+    """While the issuer does not answer, only the first token with an unknown key waits."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     good = bearer(issuer.token())
@@ -142,7 +142,10 @@ def test_hanging_issuer_delays_only_unknown_keys(
 
 
 def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages and metrics need the other threads; later requests do not wait for the issuer."""
+    """Of 60 requests, only four wait for the issuer, so that threads remain for pages and metrics.
+
+    After a failure, later requests do not wait: keys are fetched in the background.
+    """
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 600.0)
     now = [1000.0]
     with ThreadPoolExecutor(60) as pool, publishing(Issuer(pause=600.0)) as issuer:
@@ -161,7 +164,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
         )
     assert {answer.result() for answer in calls} == {
         "the issuer's keys are not available: it has not answered yet",
-        "None",  # four requests waited for this answer
+        "None",  # the result of the four requests that waited
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     now[0] += issuer_keys.KEPT_S
@@ -177,7 +180,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
 def test_slow_answer_of_the_issuer_is_given_up(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each byte arrives quickly, but the answer as a whole does not."""
+    """The time-out applies to the whole answer, even if bytes keep arriving."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.body = issuer.published() + b" " * 3_000
     issuer.pieces, issuer.pause = 3_000, 0.1
@@ -188,7 +191,7 @@ def test_slow_answer_of_the_issuer_is_given_up(
 def test_requests_without_tls_use_no_proxy(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests go directly to the issuer, even if HTTP_PROXY is set."""
+    """Keys are fetched directly from an `http` issuer, even if `http_proxy` is set."""
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with publishing(Issuer()) as proxy:
@@ -203,7 +206,7 @@ def signed_by(key: Any, algorithm: str, key_id: str | None, **claims: Any) -> st
 
 
 def hmac_with_public_key() -> str:
-    """Return a token signed by HMAC, with the public RSA key as its secret."""
+    """Return a token signed by HMAC, with the public RSA key as the secret."""
     header, claims, _ = unsigned(payload(), alg="HS256", kid="one").split(".")
     key = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
     signature = key.sign(f"{header}.{claims}".encode(), public_pem(ONE))
@@ -211,13 +214,13 @@ def hmac_with_public_key() -> str:
 
 
 def with_claims(token: str, claims: Mapping[str, Any]) -> str:
-    """Return a token with changed claims and the old signature."""
+    """Return the token with other claims but its old signature."""
     header, _, signature = token.split(".")
     return ".".join([header, unsigned(claims).split(".")[1], signature])
 
 
 NOW = int(time.time())
-#: Invalid tokens; `test_attacks` sends each.
+#: Invalid tokens, which `test_attacks` sends.
 BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
     "expired": lambda i: i.token(exp=NOW - 3600),
     "without an end": lambda i: i.token(exp=None),
@@ -263,7 +266,7 @@ BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
 
 
 def test_shared_and_short_keys_are_refused(issuer: Issuer, by_token: ByToken) -> None:
-    """The issuer may publish such keys by mistake, or for another use."""
+    """Published keys that are symmetric, too short or for another use are not accepted."""
     issuer.extra = [
         {"kty": "oct", "kid": "shared", "k": "c2VjcmV0" * 8},
         public_jwk(rsa_key(1024)) | {"kid": "short"},
@@ -286,7 +289,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
-    """With the secret, oauth2-proxy's header proves a name in any script."""
+    """With the secret, the header proves a name in any script, normalised and case-folded."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert who(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert who(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"
@@ -295,7 +298,7 @@ def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
     )
 
 
-#: Invalid headers; `test_attacks` sends each.
+#: Invalid headers, which `test_attacks` sends.
 BAD_HEADERS: dict[str, Pairs] = {
     "without a secret": [NAMED],
     "with another secret": [NAMED, ("X-Fairlead-Secret", "t" * 40)],
@@ -323,7 +326,7 @@ BAD_HEADERS: dict[str, Pairs] = {
 
 
 def test_secret_is_not_shown(by_header: ByHeader) -> None:
-    """Neither the secret nor a wrong value is on pages or in logs."""
+    """A refusal shows neither the secret nor the value that was sent; settings hide the secret."""
     sent = "t" * 40
     reason = who(by_header, NAMED, ("X-Fairlead-Secret", sent))
     assert SECRET not in reason + repr(by_header._settings)  # noqa: SLF001 - what logs might show
@@ -331,7 +334,7 @@ def test_secret_is_not_shown(by_header: ByHeader) -> None:
 
 
 def test_name_that_is_not_utf_8_is_refused(by_header: ByHeader) -> None:
-    """The header's bytes are not valid UTF-8."""
+    """A header whose bytes are not valid UTF-8 proves nothing."""
     raw = [(b"x-forwarded-email", b"jos\xe9"), (b"x-fairlead-secret", SECRET.encode())]
     with pytest.raises(NotProvenError):
         by_header.person(raw)

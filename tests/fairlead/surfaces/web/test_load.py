@@ -1,4 +1,4 @@
-"""Many simultaneous requests do not block others."""
+"""Many simultaneous requests do not block monitoring."""
 
 import threading
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ REVIEWS = 60
 
 
 class Reviews:
-    """Replacement for `review_page`; the test decides when reviews are ready."""
+    """Replacement for `review_page` that returns once the test allows it."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -31,7 +31,7 @@ class Reviews:
         self._lock = threading.Lock()
 
     def __call__(self, _engine: object, group: str, version: int, **_: object) -> str:
-        """Return a review once the test allows it."""
+        """Return a review once `done` is set."""
         with self._lock:
             self.made += 1
             self._under_way += 1
@@ -45,7 +45,7 @@ class Reviews:
 
 @pytest.fixture
 def reviews(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviews]:
-    """Return the replacement for `review_page`, which the pages use during the test."""
+    """Replace `review_page` in the application; return the replacement."""
     reviews = Reviews()
     monkeypatch.setattr("fairlead.surfaces.web.app.review_page", reviews)
     yield reviews
@@ -67,7 +67,7 @@ def ask(served: str, number: int) -> tuple[int, str, str]:
 
 
 def test_slow_reviews_do_not_delay_health_and_metrics(served: str, reviews: Reviews) -> None:
-    """Sixty requests are processed a few at a time; monitoring is answered meanwhile."""
+    """While 60 slow reviews are rendered two at a time, `/health` and `/metrics` answer."""
     with ThreadPoolExecutor(REVIEWS) as people:
         calls = [people.submit(ask, served, number) for number in range(1, REVIEWS + 1)]
         for _ in range(PAGES_AT_ONCE):
@@ -84,7 +84,7 @@ def test_slow_reviews_do_not_delay_health_and_metrics(served: str, reviews: Revi
 
 
 def test_requests_beyond_the_connections_are_refused(served: str, reviews: Reviews) -> None:
-    """The accepted requests are answered."""
+    """Requests beyond the maximum number of connections get 503; the others are answered."""
     with ThreadPoolExecutor(CONNECTIONS) as people:
         calls = [people.submit(ask, served, number) for number in range(1, CONNECTIONS + 1)]
         refused = next(review for review in as_completed(calls, timeout=PATIENCE_S)).result()

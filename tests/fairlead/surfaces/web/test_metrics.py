@@ -48,7 +48,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
-    """Figures are lag, imbalance, plans by state, adherence and times."""
+    """Metrics are the stored figures: lag, imbalance, plans by state, adherence and times."""
     found = samples(scrape(served)[1])
     expected = {
         of("fairlead_database_up"): 1,
@@ -77,7 +77,7 @@ def test_figures_are_those_of_the_history(served: str) -> None:
 
 
 def test_format_is_that_of_the_request(served: str) -> None:
-    """The format is OpenMetrics if accepted, otherwise the older text; both document metrics."""
+    """The format is OpenMetrics if the scraper accepts it, otherwise Prometheus' text format."""
     content_type, text = scrape(served)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert all(family.documentation for family in families(text))
@@ -90,7 +90,7 @@ def test_format_is_that_of_the_request(served: str) -> None:
 
 
 def test_decisions_of_this_day_are_counted(week: str, served: str) -> None:
-    """Decisions on snapshots of earlier days are not counted."""
+    """The counter of decisions includes only snapshots of today."""
     failed = of("fairlead_decisions_total", group="orders", outcome="failed")
     before = samples(scrape(served)[1])[failed]
     with psycopg.connect(week) as connection:
@@ -104,7 +104,7 @@ def test_decisions_of_this_day_are_counted(week: str, served: str) -> None:
 
 
 def test_group_without_recent_samples_has_no_series(week: str, served: str) -> None:
-    """The group's last sample was taken long ago."""
+    """A group whose last sample is nine days old has no metrics."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SELECT fairlead_raw.ensure_day(day - 9) FROM fairlead.history_days()")
@@ -125,7 +125,7 @@ def test_group_without_recent_samples_has_no_series(week: str, served: str) -> N
 
 @pytest.mark.parametrize(("minutes", "lag"), [(10, 60), (16, 18_419)])
 def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, lag: int) -> None:
-    """Groups without a planning run have a lag; without recent samples, the last snapshot's."""
+    """Lag is that of the newest sample or, if this is too old, of the last snapshot."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("DELETE FROM fairlead_raw.lag_snapshot WHERE group_id = 'billing'")
@@ -142,7 +142,7 @@ def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, 
 def test_figures_of_samples_end_with_the_samples(
     week: str, served: str, minutes: int, *, current: bool
 ) -> None:
-    """If samples stop, only the time of the last sample is exported."""
+    """If sampling stops, forecasts are no longer exported, but the time of the last sample is."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
@@ -160,9 +160,11 @@ def test_figures_of_samples_end_with_the_samples(
 
 
 def test_missing_database_is_a_metric() -> None:
-    """A scrape then has only this metric, and pages answer 503."""
+    """Without a database, only `fairlead_database_up` is exported, as 0; pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
-    engine = create_store_engine(nowhere, connect_timeout_s=2)  # clock: no server answers
+    engine = create_store_engine(
+        nowhere, connect_timeout_s=2
+    )  # clock: there is no server to wait for
     with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:

@@ -1,4 +1,4 @@
-"""`/ready`: whether samples are recent and the parts of `fairlead up` run."""
+"""`/ready` reports whether samples are recent and all parts of `fairlead up` run."""
 
 import json
 import re
@@ -29,7 +29,7 @@ EVERY = timedelta(minutes=20)
 def address(
     settings: Settings, migrated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """Return the address of the pages of an empty database, with a reader's login."""
+    """Return the address of pages on an empty database, with the rights of `fairlead_reader`."""
     monkeypatch.setattr("fairlead.surfaces.web.readiness.KAFKA_S", PATIENCE_S)
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_reader")
     own = settings.model_copy(update={"state_dir": tmp_path})
@@ -40,14 +40,14 @@ def address(
 
 @pytest.fixture
 def planner(migrated: str) -> Iterator[PlanStore]:
-    """Return the planner's store on the same database."""
+    """Return a plan store on the same database, with the rights of `fairlead_planner`."""
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_planner")
     yield PlanStore(engine)
     engine.dispose()
 
 
 def ready(address: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the report."""
+    """Return the status and the report of `/ready`."""
     try:
         with urlopen(f"{address}/ready", timeout=PATIENCE_S) as answer:  # noqa: S310 - our own address
             return answer.status, json.load(answer)
@@ -59,7 +59,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_for_three_intervals_after_a_sample(
     address: str, planner: PlanStore
 ) -> None:
-    """The answer is 503 before the first sample and after this time, for any sampler."""
+    """`/ready` answers 503 before the first sample, and three intervals after the last one."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
@@ -77,12 +77,12 @@ def test_planner_is_ready_for_three_intervals_after_a_sample(
     assert re.match(
         r"no sample for \d+ min, though one is due every 20 min: do Dagster's daemon", missing
     )
-    planner.record_sample(now - 4 * EVERY, 5 * EVERY)  # a large fleet
+    planner.record_sample(now - 4 * EVERY, 5 * EVERY)  # in a large fleet, the interval is longer
     assert ready(address)[0] == 200
 
 
 def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: PlanStore) -> None:
-    """The sampler's clock was ahead."""
+    """If the sampler's clock is ahead, the planner is ready and the shown time is not ahead."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), EVERY)
     status, found = ready(address)
     assert status == 200
@@ -92,7 +92,7 @@ def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: Pl
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """Samples are missing, too, until one is taken after the restart."""
+    """Parts that ended or are starting are missing; after a restart, samples are, too."""
     planner.record_sample(datetime.now(UTC), EVERY)
     before = time.time() - 60
     with published(tmp_path) as publish:

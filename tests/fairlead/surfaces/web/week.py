@@ -1,4 +1,4 @@
-"""Moves the sample data of docs/sql.md to end today: pages show only recent groups."""
+"""Moves the sample week of docs/sql.md to end today, since pages show only recent groups."""
 
 from typing import Final
 
@@ -23,13 +23,16 @@ _MOVED: Final = (
 
 
 def end_now(url: str) -> None:
-    """Move the week of two groups, `orders` and `billing`, so that it ends today.
+    """Move the sample week of the groups `orders` and `billing` so that it ends today.
 
-    Plans expire tomorrow, one partition of `orders` is stuck, each group has another problem,
-    `orders` is forecast to catch up, and both read from other racks.
+    It also changes the week: `orders` is overloaded, is forecast to catch up and has a stuck
+    partition; `billing` has the diagnosis "stuck partition"; balances get cross-rack traffic; plans
+    expire tomorrow.
     """
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # triggers would refuse
+        connection.execute(
+            "SET session_replication_role = replica"
+        )  # without triggers, which would refuse the updates
         connection.execute(
             "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
             " FROM fairlead.decision"
@@ -48,7 +51,7 @@ def end_now(url: str) -> None:
                 " WHERE group_id = %s AND until IS NULL",
                 (diagnosis, group),
             )
-        connection.execute(  # a sample taken now
+        connection.execute(  # as if a sample had just been taken
             "UPDATE fairlead_raw.group_diagnosis SET last_seen = now(),"
             " since = least(since, now() - interval '1 hour') WHERE until IS NULL"
         )
