@@ -23,7 +23,7 @@ _OLD: Final = timedelta(minutes=15)
 
 
 def examine_dagster(settings: Settings) -> Iterator[Finding]:
-    """Check Dagster's home: its daemons, sensors and when they last ran."""
+    """Check the instance in Dagster's home: daemons, sensors, and when each sensor last ran."""
     home = dagster_home(settings)
     if not (home / "dagster.yaml").exists():
         detail = (
@@ -78,7 +78,7 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Return when a sensor that is on last ran."""
+    """Yield the finding about when a sensor last ran; the sensor is on."""
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:
