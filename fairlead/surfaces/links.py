@@ -111,9 +111,9 @@ def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
 
 
 def _yaml(value: str | int) -> str:
-    r"""Write a value as YAML, with escapes for all but printable ASCII.
+    r"""Return a value as YAML; all characters except printable ASCII are escaped.
 
-    It is not written as JSON, because YAML does not read JSON's surrogate pairs.
+    JSON's escapes cannot be used, because YAML does not read surrogate pairs.
 
     Examples
     --------

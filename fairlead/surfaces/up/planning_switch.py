@@ -1,4 +1,4 @@
-"""Whether planning is on in Dagster, read and turned on as its UI does.
+"""Whether planning is on in Dagster; reading and turning it on, with the requests of the UI.
 
 Belongs here: two requests to Dagster's GraphQL. Does not: sensors and schedules (`orchestration`).
 """
@@ -11,10 +11,10 @@ from urllib.request import Request, urlopen
 
 from fairlead.surfaces.links import LOCATION
 
-#: The sensor that starts planning runs for plan requests of samples; off by default.
+#: The sensor that starts planning runs if a sample shows that a group needs a plan. Off by default.
 SENSOR: Final = "planning_sensor"
 SCHEDULE: Final = "planning_schedule"
-#: A code location may take this long to load after the webserver answers.
+#: Seconds that a code location may take to load after the webserver answers.
 LOADING_S: Final = 900.0
 _POLL_S: Final = 0.5
 _ASK_S: Final = 10.0
@@ -35,7 +35,7 @@ query States($sensor: SensorSelector!, $schedule: ScheduleSelector!) {
 
 
 def describe(switches: Sequence[str] | None) -> str:
-    """Describe in one line whether planning is on, by the answer of `planning`."""
+    """Describe in one line whether planning is on; `switches` is the result of `planning`."""
     if switches is None:
         return "Whether planning is on is unknown; run `fairlead doctor` later"
     if not switches:
@@ -45,16 +45,16 @@ def describe(switches: Sequence[str] | None) -> str:
 
 
 def planning(dagster_url: str, *, turn_on: bool) -> list[str] | None:
-    """Return the names of the sensor and the schedule that are on, once Dagster has loaded them.
+    """Wait until Dagster has loaded `SENSOR` and `SCHEDULE`; return the names of those that are on.
 
-    None: Dagster does not answer, so they are unknown.
+    Returns None if Dagster does not answer in time.
 
     Parameters
     ----------
     dagster_url
         Dagster's address.
     turn_on
-        Turn the sensor on first.
+        Whether to turn on the sensor first.
     """
     sensor, schedule = _IN | {"sensorName": SENSOR}, _IN | {"scheduleName": SCHEDULE}
     deadline = time.monotonic() + LOADING_S
@@ -75,7 +75,7 @@ def planning(dagster_url: str, *, turn_on: bool) -> list[str] | None:
 
 
 def _ask(dagster_url: str, query: str, **variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return Dagster's answer; empty if it does not answer."""
+    """Return Dagster's answer to a GraphQL query; empty if it does not answer."""
     question = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
     request = Request(f"{dagster_url}/graphql", question, headers)  # noqa: S310 - our own server
