@@ -1,7 +1,7 @@
-"""Operations of people in the UI: one job per operation, configured in the launchpad.
+"""Steps that people take in Dagster's UI: one job per step, configured in the launchpad.
 
-Belongs here: configurations, and the person's name. Does not: any rule (`fairlead.workflows`, the
-database).
+Belongs here: configurations, and the person's name. Does not: the rules for steps
+(`fairlead.workflows`, the database).
 """
 
 from datetime import UTC, datetime
@@ -161,4 +161,4 @@ def _report(context: dg.OpExecutionContext, state: str, **done: Any) -> None:
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG) or None  # "" is an emptied tag
+    return context.run.tags.get(ACTOR_TAG) or None  # "" if the tag was emptied
