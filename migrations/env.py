@@ -34,8 +34,8 @@ def run() -> None:
     try:
         with engine.begin() as connection:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            # Check first: our user may lack the right to create schemas, which IF NOT EXISTS needs even
-            # if the schema exists.
+            # Check first: even if the schema exists, IF NOT EXISTS needs a right to create schemas
+            # that our user may lack.
             if connection.scalar(text(f"SELECT to_regnamespace('{SCHEMA}')")) is None:
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             context.configure(
