@@ -24,7 +24,7 @@ NAMED = re.compile(
 
 
 def as_installed(source: str) -> str:
-    """Return a source in which the folders have the names of the wheel."""
+    """Return source code with the names that the folders have in the wheel."""
     return NAMED.sub(rf"\g<before>{PACKAGE}.\g<name>", source)
 
 

@@ -117,7 +117,7 @@ def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
 def _groups(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: PlanStore
 ) -> list[str]:
-    """Return the groups of the run that have a plan or a decision in the store."""
+    """Return the groups of the run that the database knows."""
     return _scope(context).of(plans.known_groups(), settings)
 
 

@@ -43,7 +43,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return metadata with how many of `count` groups are not in the table; empty if all are.
+    """Return metadata with how many of `count` groups are not in the table; empty if none.
 
     Examples
     --------

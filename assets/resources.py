@@ -42,7 +42,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         Parameters
         ----------
         at_most_s
-            Seconds. A longer time-out for requests to brokers in the settings is reduced to this.
+            Seconds. Used as the time-out for requests to brokers if that in the settings is longer.
         """
         settings = load_settings().kafka
         if at_most_s is not None and at_most_s < settings.request_timeout_s:

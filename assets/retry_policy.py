@@ -19,7 +19,7 @@ from fairlead.errors import (
     PlanStateError,
 )
 
-#: Retries for errors that pass: brokers and databases that do not answer for a moment.
+#: Retries after temporary errors, such as a broker or database that does not answer for a moment.
 RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )

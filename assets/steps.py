@@ -65,7 +65,7 @@ def snapshots_of(
     warehouse: Warehouse,
     table: str,
 ) -> list[Recent]:
-    """Return the run's snapshot; if the run took none, the newest ones of its cohorts.
+    """Return the run's snapshot or, if the run took none, the newest snapshots of its cohorts.
 
     Raises
     ------

@@ -127,7 +127,7 @@ class KafkaSettings(_Section):
         """Return a librdkafka configuration. Never log it: it contains secrets in plain text."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            "log_level": "2",  # others repeat a lost broker 20 times a second; errors are raised
+            "log_level": "2",  # higher levels log a lost broker 20 times a second
             # Otherwise a metadata request may create a missing topic. The plan topic would get
             # settings that lose plans, and a topic that was just deleted would return.
             "allow.auto.create.topics": False,
@@ -137,7 +137,7 @@ class KafkaSettings(_Section):
 
 
 class PostgresSettings(_Section):
-    """The database of plans and history; schema `fairlead`."""
+    """The database with plans and history, in the schema `fairlead`."""
 
     url: SecretStr = Field(
         default=SecretStr("postgresql://localhost/fairlead"),
@@ -225,9 +225,9 @@ class WebSettings(_Section):
 
     @model_validator(mode="after")
     def _one_proof(self) -> Self:
-        """Refuse `token` together with `header`, since anyone with the weaker one could act.
+        """Refuse `token` together with `header`: the less secure of them would be enough to act.
 
-        Also refuse each without `url`: a form is accepted only from a page at this address.
+        Also refuse either without `url`, since forms are accepted only from pages at this address.
         """
         if self.token is not None and self.header is not None:
             raise WrongAt("set either web.token or web.header, not both", "header")
@@ -351,7 +351,7 @@ def load_settings() -> Settings:
 def reloaded(before: Settings) -> Settings:
     """Return the present settings; if they cannot be read, the earlier ones.
 
-    For services: a mounted ConfigMap can change while they run.
+    Services call this, since the file can change while they run, as in a mounted ConfigMap.
     """
     if present_source() == before.source:
         return before

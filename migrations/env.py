@@ -12,7 +12,7 @@ from sqlalchemy import text
 from fairlead.store.engine import create_store_engine
 from fairlead.store.models.base import RAW, SCHEMA, Base
 
-# Key of an advisory lock, because of which two upgrades of one database at once take turns.
+# Key of the advisory lock that makes simultaneous upgrades of a database take turns.
 MIGRATION_LOCK = 5_337
 A_DAY = re.compile(r"(partition_lag|decision|candidate|balance|plan_adoption|group_sample)_\d{8}")
 
@@ -34,8 +34,7 @@ def run() -> None:
     try:
         with engine.begin() as connection:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-            # Check first: even if the schema exists, IF NOT EXISTS needs a right to create schemas
-            # that our user may lack.
+            # Check first: IF NOT EXISTS needs the right to create schemas, which our user may lack.
             if connection.scalar(text(f"SELECT to_regnamespace('{SCHEMA}')")) is None:
                 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
             context.configure(

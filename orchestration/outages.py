@@ -22,7 +22,7 @@ def skip_while_away(tick: Callable[Asked, Answer]) -> Callable[Asked, Answer | d
     """Return a tick of a sensor or schedule that is skipped while a service does not answer.
 
     Otherwise Dagster's daemon would log a traceback of a hundred lines or more at each tick of each
-    sensor. `/ready` and `fairlead doctor` report services that do not answer for long.
+    sensor. `/ready` and `fairlead doctor` report services that do not answer.
     """
 
     @wraps(tick)

@@ -52,7 +52,7 @@ def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg
 
 
 def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> timedelta | None:
-    """Return the time since the newest run of a job failed; None: it has not failed."""
+    """Return the time since the newest run of a job failed; None: this run has not failed."""
     newest = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
     if not newest or newest[0].dagster_run.status != dg.DagsterRunStatus.FAILURE:
         return None

@@ -26,7 +26,7 @@ from orchestration.runs import known_cohorts, run_requests, under_way
 
 #: Seconds between two ticks of the sensor that publishes. An approved plan waits for the next tick.
 RECONCILE_EVERY_S: Final = 15
-#: Seconds. Longest wait for a broker, during which other sensors have to wait, too.
+#: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
 #: Maximum number of groups in a tick, which then takes some 10 s. The next tick continues.
 AT_ONCE: Final = 500

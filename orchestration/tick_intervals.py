@@ -12,7 +12,7 @@ _LEAST_S, _MOST_S = 5, 30
 
 
 def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
-    """Return the settings, or the defaults if they are invalid, which each tick then reports."""
+    """Return the settings; if they are invalid, the defaults: each tick reports the error."""
     try:
         settings = load_settings()
     except ConfigurationError:

@@ -30,7 +30,7 @@ def materialized(
     settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
-    """Return a step's result, with metadata about its own groups for each cohort.
+    """Return a step's result; the metadata of each cohort are about the cohort's groups.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def materialized(
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
-        (members,) = cohorts.values()  # without the snapshot's groups of other cohorts
+        (members,) = cohorts.values()  # without groups of other cohorts in the snapshot
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
         return _materialized_each(context, cohorts, show)
@@ -102,7 +102,7 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Map each cohort to its groups, ordered by its first group; without groups, it comes last.
+    """Map cohorts to their groups, both in the order of `groups`; empty cohorts come last.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def detail_of(
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failures, then plans that wait for a person, then the others.
+    """Return the groups: failed ones, then those with a plan that waits for a person, then others.
 
     Each of the three parts is sorted by forecast lag, then by lag, descending.
     """

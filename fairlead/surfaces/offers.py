@@ -35,7 +35,7 @@ class Offer:
     statement
         The statement in psql that approves or rejects a proposed version; "" for other steps.
     launchpad
-        Address in the Dagster UI; None if it is unknown, or if a run would not be allowed the step.
+        Address in the Dagster UI; None if unknown, or if Dagster's user may not take the step.
     """
 
     label: str

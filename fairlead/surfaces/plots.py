@@ -47,7 +47,7 @@ def over_time(
     at
         Times, time-zone-aware, ascending.
     series
-        Name to a value for each time; None leaves a gap. At most as many as `COLOURS`.
+        Name of a line to its value at each time; None leaves a gap. At most one line per colour.
     title
         Description for screen readers.
     written
@@ -190,7 +190,7 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: a round number from `value` on, whose half is round, too."""
+    """Return the end of an axis: the next round number from `value` on whose half is round, too."""
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

@@ -22,10 +22,10 @@ from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
 CHECK_EVERY_S: Final = 1.0
-#: Seconds for which a member may keep partitions of other members before it is reported: twice the
+#: Seconds after which a member that keeps partitions of other members is reported: twice the
 #: default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
-#: Seconds for which consumers have time to rejoin after a publication.
+#: Seconds that consumers have to rejoin after a publication.
 PATIENCE_S: Final = 20.0
 
 
@@ -147,7 +147,7 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Check whether groups follow their published plans; some are checked until they do.
+    """Check whether groups follow their published plans; check those in `patiently` repeatedly.
 
     Parameters
     ----------

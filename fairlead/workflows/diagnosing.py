@@ -142,7 +142,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups with the samples of the time `history`; errors of groups are only logged."""
+    """Analyse groups with samples that go back by `history`; only log errors of single groups."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed

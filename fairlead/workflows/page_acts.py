@@ -28,7 +28,7 @@ def take_up(
     options: PublishOptions,
     now: datetime,
 ) -> dict[str, str]:
-    """Carry out requests from pages; return group to answer.
+    """Carry out requests from pages; return the answer to each group's request.
 
     Also completes requests of a run that crashed, without a second version or withdrawal.
 

@@ -80,7 +80,7 @@ def publish_groups(
     Parameters
     ----------
     at_most_s
-        Seconds. A longer time-out for requests to brokers in the settings is reduced to this.
+        Seconds. Used as the time-out for requests to brokers if that in the settings is longer.
 
     Returns
     -------

@@ -309,7 +309,7 @@ class _Pass:
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
             entries = turn.add(requests)
-        with channel:  # other publishers are fenced and cannot write any more
+        with channel:  # fences other publishers, so that records no longer change
             if unfinished:
                 entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:

@@ -115,7 +115,7 @@ def take(
             requests, worse = _diagnosed(archive, seen, settings, groups, store)
             now = datetime.now(UTC)
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
-    finally:  # note the sample even if the diagnoses failed
+    finally:  # record the cost even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
         # A partition that several groups read counts for each group.
         partitions = sum(pc.list_value_length(sample["end"]).to_pylist())

@@ -9,8 +9,8 @@ from typing import Final
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
 
-#: Share of the interval by which a sample may be early: half the time between two ticks, of which
-#: there are three per interval.
+#: Share of the interval by which a sample may be early: half the time between two ticks, since an
+#: interval has three ticks.
 _EARLY: Final = 1 / 6
 #: Maximum share of the time that the analysis may take.
 _ANALYSING: Final = 0.5

@@ -40,7 +40,7 @@ class Stretch:
     at
         When the second of the two samples was taken.
     over_objective_s
-        Seconds for which partitions were further behind than the policy's objective, summed up.
+        Sum over partitions of the seconds for which they were behind by more than the objective.
     worst_s
         Largest time lag of a partition, in seconds.
     moved
@@ -48,7 +48,7 @@ class Stretch:
     published, held_back
         Number of published plans; number of plans that the policy did not approve.
     downtime_s
-        Seconds for which partitions were not consumed because of moves by plans, summed up.
+        Sum over partitions of the seconds without consumption because a plan moved them.
     """
 
     at: datetime
@@ -130,7 +130,7 @@ class _InConsumers:
 
     def rebalance(self, moment: Moment) -> Int32:
         problem = moment.problem
-        if moment.at == START.timestamp():  # the owners in the first sample
+        if moment.at == START.timestamp():  # begin with the recorded owners
             problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 

@@ -39,7 +39,7 @@ def find_samples(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> pa.Table:
-    """Return a group's samples by time, from `since` until before `until`; None: no limit.
+    """Return a group's samples by time, from `since` (inclusive) to `until` (exclusive).
 
     Raises
     ------

@@ -50,7 +50,7 @@ class ReplayedCourse:
 
     @property
     def by_plans(self) -> bool:
-        """Whether plans chose the owners, not an assignor at rebalances nor the real group."""
+        """Whether `in_charge` is an assignor that makes plans."""
         return self.in_charge not in LAG_BLIND | set(HISTORY)
 
     def total(self, column: str) -> float:

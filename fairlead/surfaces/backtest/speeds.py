@@ -40,7 +40,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
 
 def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Return the speed assumed for a member without a measurement, records per second, (M,)."""
+    """Return the speed assumed for a member without measurement, records per second, shape (M,)."""
     known = measured[~np.isnan(measured)]
     typical = float(np.median(known)) if known.size else 0.0
     positive = most[most > 0]

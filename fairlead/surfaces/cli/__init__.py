@@ -144,8 +144,8 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
 def main() -> None:
     """Run the command line. A FairleadError becomes one line on stderr and exit code 1."""
     one_thread()
-    # SIGINT and SIGTERM must stop everything that a command has started. The first line is needed
-    # because shells start background jobs with SIGINT ignored.
+    # SIGINT and SIGTERM must stop everything that a command has started. Python's handler of SIGINT
+    # is set, because shells start background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:

@@ -82,7 +82,7 @@ def prune(
         try:
             _prune(dry_run=dry_run)
         except FairleadError as error:
-            say_error(error)  # continue: the cause, such as a long read, may end
+            say_error(error)  # continue: the next attempt may succeed
         time.sleep(every * 3600)
     _prune(dry_run=dry_run)
 

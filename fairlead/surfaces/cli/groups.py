@@ -151,7 +151,7 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _catch_up_time(row: dict[str, Any]) -> str:
-    """Return when a group will have caught up without a change, and with the waiting plan."""
+    """Return when a group will have caught up without a new plan, and with the plan that waits."""
     from fairlead.common.words import catch_up_time
 
     without_plan = f"without a new plan: {catch_up_time(row['catch_up_s'], row['last_seen'])}"

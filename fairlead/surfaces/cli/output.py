@@ -77,7 +77,7 @@ def print_table(
     title
         Heading of the table.
     stderr
-        Print to standard error, because standard output belongs to a program.
+        Print to standard error, because a program reads standard output.
     """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len

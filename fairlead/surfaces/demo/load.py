@@ -29,9 +29,9 @@ def steady_load(
 ) -> Iterator[dict[str, int]]:
     """Produce records for groups in a thread until the block ends.
 
-    Each partition gets the same share of the records as of the backlog. Under Kafka's default
-    assignment the busiest consumer gets more than it can process, and its lag grows; under a plan,
-    every consumer keeps up.
+    Partitions get records in proportion to their backlogs. Under Kafka's default assignment the
+    busiest consumer gets more than it can process, and its lag grows; under a plan, every consumer
+    keeps up.
 
     Parameters
     ----------

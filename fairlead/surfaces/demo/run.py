@@ -191,9 +191,9 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records; return the seconds of each, by group id.
+        """Wait until every group has read all records; map group ids to the seconds that took.
 
-        `records` maps scenario names to numbers of records. Call this when all have been sent.
+        `records` maps scenario names to numbers of records. Call this when all records are sent.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):

@@ -20,11 +20,12 @@ class DemoGroup:
     consumers
         Number of consumer processes.
     rate
-        Records a second that one consumer processes.
+        Records per second that one consumer processes.
     slow
         Index of a slow consumer to its speed, as a share of `rate`.
     load
-        Arrival rate as a share of all consumers' capacity. Partitions share it like the backlog.
+        Arrival rate as a share of all consumers' capacity. Partitions get records in proportion to
+        their backlogs.
     expensive
         Partition, as "topic-number", to the factor by which its records take longer.
     """
@@ -44,7 +45,7 @@ class DemoGroup:
 
     @property
     def speeds(self) -> dict[str, int]:
-        """Records a second of each consumer, by name."""
+        """Name of each consumer to the records per second that it processes."""
         return {
             member: round(self.rate * self.slow.get(index, 1.0))
             for index, member in enumerate(self.members)

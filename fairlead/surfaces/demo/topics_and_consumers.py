@@ -64,7 +64,7 @@ class Consumers:
     Parameters
     ----------
     scenario
-        The topics and the number and rate of consumers.
+        Defines the topics, and the number and the rate of consumers.
     group
         The group id: the scenario's own, or another one for the same topics.
     bootstrap_servers

@@ -23,7 +23,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.wire.partitions import by_topic
 
-#: Seconds between a worker's reports. A poll returns at most the work of this time.
+#: Seconds between a worker's reports. A poll returns at most the records to process in this time.
 STEP_S = 0.2
 #: Seconds. A worker makes up for delays by a busy machine up to this length, to keep its rate.
 CAUGHT_UP_S = 1.0
@@ -49,7 +49,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 
 def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume records as a follower of plans, or as a plain consumer without a plan topic.
+    """Consume records as a follower of plans or, without a plan topic, as a plain consumer.
 
     Yields
     ------
@@ -92,8 +92,8 @@ def work(
 ) -> None:
     """Process records at the requested rate until `stopped` is set.
 
-    To process a record is to wait; the consumer measures this as the time per record. After a delay
-    by a busy machine, the next waits are shorter.
+    Processing is simulated by waiting, which the consumer measures as time per record. If a busy
+    machine causes a delay, the next waits are shorter.
     """
     count, behind_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0
     for partition in records:

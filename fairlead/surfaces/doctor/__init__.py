@@ -1,9 +1,8 @@
-"""`fairlead doctor`: checks of all that Fairlead needs, with remedies.
+"""`fairlead doctor`: checks of everything that Fairlead needs, with remedies.
 
 Belongs here: the parts to check, and their order. Does not: printing findings
-(`fairlead.surfaces.cli.doctor`). The checks change nothing. They do not try operations to find
-missing rights, since Kafka lists the operations that it allows (KIP-430), and Postgres the roles
-of a user.
+(`fairlead.surfaces.cli.doctor`). The checks change nothing. To find missing rights, they do not try
+operations, but read the operations that Kafka allows (KIP-430), and a user's roles in Postgres.
 """
 
 from collections.abc import Callable, Collection, Iterator

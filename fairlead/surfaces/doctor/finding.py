@@ -1,6 +1,6 @@
 """The result of one check of the doctor.
 
-Belongs here: its fields, and what several checks share. Does not: the checks.
+Belongs here: the fields of a result, and code that several checks share. Does not: the checks.
 """
 
 from dataclasses import dataclass

@@ -187,7 +187,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Return the finding whether an operation is allowed on all checked groups or topics."""
+    """Return a finding: whether an operation is allowed on all checked groups or topics."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)

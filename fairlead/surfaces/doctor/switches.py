@@ -78,7 +78,7 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Yield the finding about when a sensor last ran; the sensor is on."""
+    """Yield a finding: when a sensor that is on last ran."""
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:

@@ -49,7 +49,7 @@ class Facts:
         The candidate of every assignor, the one with the least load first; empty for a rollback or
         a renewal.
     statuses
-        Partitions by status in the plan's snapshot; empty if it is no longer stored.
+        A row per status of partitions in the plan's snapshot; empty if that is no longer stored.
     now
         When the facts were read; time-zone-aware.
     """

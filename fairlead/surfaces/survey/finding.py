@@ -55,7 +55,7 @@ class Survey:
     gateway
         The cluster; rights to DESCRIBE are enough.
     policies
-        The policies of the groups; groups without one have the default.
+        The policies of the groups; groups without a policy have the default policy.
     """
 
     def __init__(self, gateway: KafkaGateway, policies: Sequence[Policy] = ()) -> None:
@@ -71,7 +71,7 @@ class Survey:
 
     @property
     def others(self) -> Mapping[str, int]:
-        """Kind of groups that are not surveyed (share, streams, connect, ...) to their number."""
+        """Kind of group (share, streams, connect, ...) to the number of groups not surveyed."""
         return self._listed.others
 
     def sample(self) -> None:
@@ -144,7 +144,7 @@ class Survey:
             for topic in read
             if topic not in known
         }
-        if hidden and not topics:  # the group's topics are unknown if brokers assign
+        if hidden and not topics:  # if brokers assign, a group's topics are unknown
             topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:

@@ -53,7 +53,7 @@ def check(settings: Settings, tell: Tell) -> None:
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok" or finding.name == "samples":  # sampling has not started
+        if finding.state == "ok" or finding.name == "samples":  # sampling starts only later
             continue
         line = f"{finding.state}: {finding.name}: {finding.detail}" + (
             f". {finding.remedy}" if finding.remedy else ""

@@ -1,4 +1,4 @@
-"""Whether planning is on in Dagster; reading and turning it on, with the requests of the UI.
+"""The switch of planning in Dagster: read whether planning is on, and turn it on, as the UI does.
 
 Belongs here: two requests to Dagster's GraphQL. Does not: sensors and schedules (`orchestration`).
 """

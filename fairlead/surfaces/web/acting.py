@@ -32,7 +32,7 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 _NO_PROOF: Final = "neither web.token nor web.header is set, so people cannot be identified"
 _LONGEST_REASON: Final = 500
 #: Maximum number of freezes at once, and of other steps at once. A step may wait a minute for the
-#: lock on its group. Therefore pages, freezes and other steps have limits of their own.
+#: lock on its group. Therefore pages, freezes and other steps have separate limits.
 _STEPS_AT_ONCE: Final = 4
 #: Step to the fields of its form, apart from those of every form. The forms of steps that are not
 #: listed have `version` and `sha256`.

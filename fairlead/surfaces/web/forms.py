@@ -1,4 +1,4 @@
-"""Reading queries and forms; refusing forms that no page of this server has sent.
+"""Read queries and forms, and refuse forms that no page of this server has sent.
 
 Belongs here: size, origin and fields of a form. Does not: who sent the form (`identity`), nor the
 step that it requests (`acting`).

@@ -1,7 +1,7 @@
 """The public keys with which the issuer of tokens signs, by key id.
 
-Belongs here: fetching and caching them, and limiting requests for unknown keys. Does not: checking
-tokens (`identity`).
+Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Does not:
+checking tokens (`identity`).
 """
 
 import http.client

@@ -4,7 +4,7 @@ Belongs here: names, units and help of the metrics. Does not: reading the figure
 (`fairlead.store.monitoring`), nor the text formats (prometheus_client).
 
 Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only reported
-work has one per consumer, and one for each of the partitions with the slowest records.
+work has a series per consumer, and a series for each partition whose records are the slowest.
 """
 
 import logging
@@ -271,7 +271,7 @@ class GroupCollector(Collector):
     ) -> None:
         self._engine, self._sampled_within = engine, sampled_within
         self._policies, self._web = policies, web
-        self._objectives: dict[str, float] = {}  # of the policies in `_of`
+        self._objectives: dict[str, float] = {}  # computed from the policies in `_of`
         self._of: Sequence[Policy] = ()
         self._one_at_a_time = threading.Lock()
 
