@@ -42,7 +42,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         Parameters
         ----------
         at_most_s
-            Seconds. Used as the time-out for requests to brokers if that in the settings is longer.
+            Seconds. Time-out for requests to brokers, unless the settings have a shorter one.
         """
         settings = load_settings().kafka
         if at_most_s is not None and at_most_s < settings.request_timeout_s:

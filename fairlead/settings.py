@@ -1,4 +1,4 @@
-"""Settings: `FAIRLEAD_*` environment variables override `fairlead.toml`, and both the defaults.
+"""Settings: `FAIRLEAD_*` variables override `fairlead.toml`; both override the defaults.
 
 Belongs here: how to reach Kafka, Postgres, Spark and the pages, and where state is kept. Does not:
 what to plan for which group (`policy`). In variables, two underscores separate the section from the

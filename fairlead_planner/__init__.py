@@ -23,7 +23,7 @@ __all__ = ["PlannerComponent", "definitions"]
 
 
 def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg.Definitions:
-    """Return the planner's definitions, to merge with others.
+    """Return the planner's definitions, to merge with a project's own.
 
     Parameters
     ----------

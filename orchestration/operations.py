@@ -24,20 +24,20 @@ from orchestration.proxy import ACTOR_TAG
 
 
 class GroupConfig(dg.Config):
-    """A group, and a reason."""
+    """A group, and the reason for the step."""
 
     group: str = Field(description="The consumer group.")
     reason: str = Field(pattern=r"\S", description="Why; stored in the plan's history.")
 
 
 class VersionConfig(GroupConfig):
-    """A version of a group's plan, and a reason."""
+    """A version of a group's plan, and the reason for the step."""
 
     version: int = Field(description="The version of its plan.")
 
 
 class ApprovalConfig(VersionConfig):
-    """A document to approve, and a reason."""
+    """A version to approve, the hash of its document, and the reason."""
 
     sha256: str | None = Field(
         default=None,

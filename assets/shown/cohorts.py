@@ -30,7 +30,7 @@ def materialized(
     settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
-    """Return a step's result; the metadata of each cohort are about the cohort's groups.
+    """Return a step's result, with metadata of each cohort that describe the cohort's groups.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def publish_groups(
     Parameters
     ----------
     at_most_s
-        Seconds. Used as the time-out for requests to brokers if that in the settings is longer.
+        Seconds. Time-out for requests to brokers, unless the settings have a shorter one.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def publish_groups(
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
-    """Return withdrawals of first plans that caused a regression, if these may be automatic."""
+    """Return requests to withdraw first plans that caused a regression, unless a person decides."""
     return [
         PublishRequest(
             regression.group,

@@ -139,7 +139,7 @@ class _InConsumers:
 
 
 class _ByPolicy(ByPlans):
-    """An assignor whose plans are published if the policy approves them, and their followers."""
+    """An assignor whose plans are published if the policy approves them; followers adopt them."""
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()

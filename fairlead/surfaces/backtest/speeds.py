@@ -50,7 +50,7 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """Return all arrivals, records per second: each member's assumed speed if no member read."""
+    """Return the group's arrival rate, records per second: assumed speed if no member read."""
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 

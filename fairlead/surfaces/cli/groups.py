@@ -127,7 +127,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the column with the catch-up time; no forecast if the diagnosis is unknown."""
+    """Return the catch-up time as a column; empty forecast columns if the diagnosis is unknown."""
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:

@@ -86,7 +86,7 @@ def _catch_up_time(row: Row) -> str:
 
 
 def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return how clients could follow plans, as pairs of the groups and the advice for them."""
+    """Return advice on how clients could follow plans, as pairs of groups and advice."""
     about: dict[str, list[str]] = {}
     for row in rows:
         about.setdefault(row["follow"], []).append(row["group"])

@@ -34,8 +34,8 @@ _LONGEST_REASON: Final = 500
 #: Maximum number of freezes at once, and of other steps at once. A step may wait a minute for the
 #: lock on its group. Therefore pages, freezes and other steps have separate limits.
 _STEPS_AT_ONCE: Final = 4
-#: Step to the fields of its form, apart from those of every form. The forms of steps that are not
-#: listed have `version` and `sha256`.
+#: Step to the fields of its form, apart from the fields that every form has. Forms of other steps
+#: have `version` and `sha256`.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
 
 

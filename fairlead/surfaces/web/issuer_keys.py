@@ -1,4 +1,4 @@
-"""The public keys with which the issuer of tokens signs, by key id.
+"""The issuer's public keys, with which tokens are verified, by key id.
 
 Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Does not:
 checking tokens (`identity`).
