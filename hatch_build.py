@@ -1,9 +1,9 @@
-"""Puts the planner into the wheel, as subpackages of a package of its own.
+"""Puts the planner into the wheel, as subpackages of `fairlead_planner`.
 
-In a checkout `assets`, `orchestration` and `migrations` are folders at the top, where Dagster's and
-Alembic's conventions have them. In somebody's site-packages such names would meet others of the
-same kind: the wheel has the same sources as `fairlead_planner.assets` and so on, with the imports
-of each other written accordingly. An editable installation has the checkout itself.
+In a checkout `assets`, `orchestration` and `migrations` are top-level folders, by the conventions
+of Dagster and Alembic. In site-packages, such general names could collide with other packages.
+Therefore the wheel has the same sources as `fairlead_planner.assets` and so on, and their imports
+are changed accordingly. An editable installation uses the checkout itself.
 """
 
 import re
@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "fairlead_planner"
 FOLDERS = ("assets", "orchestration", "migrations")
-#: Imports of the folders; and where docstrings and help say how a module is run or named.
+#: Matches imports of the folders, and names of modules in commands and in dagster.yaml.
 NAMED = re.compile(
     r"^(?P<before>\s*(?:from|import) |.*(?:python -m |module: ))(?P<name>assets|orchestration)\b",
     re.MULTILINE,
@@ -24,15 +24,15 @@ NAMED = re.compile(
 
 
 def as_installed(source: str) -> str:
-    """Return a module's source with the folders under the names that they have in the wheel."""
+    """Return source code with the names that the folders have in the wheel."""
     return NAMED.sub(rf"\g<before>{PACKAGE}.\g<name>", source)
 
 
 class PlannerHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds what is built of the folders to a wheel."""
+    """Adds the folders to a wheel, under other names."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the folders under their names in the wheel, and add them to it."""
+        """Copy the folders, change their names, and add the copies to the wheel."""
         if version == "editable":
             return
         self._built = Path(tempfile.mkdtemp(prefix="fairlead-planner-"))
@@ -47,7 +47,7 @@ class PlannerHook(BuildHookInterface):  # type: ignore[type-arg]
         build_data["force_include"][str(self._built)] = PACKAGE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what was written."""
+        """Remove the copies."""
         del build_data, artifact_path
         if version != "editable":
             shutil.rmtree(self._built)

@@ -1,19 +1,20 @@
-"""The pipeline's steps as Dagster assets: one module per step, each one call into the library.
+"""The pipeline's steps as Dagster assets: one module per step, each a thin call of the library.
 
 The steps are `group_offsets`, then `candidate_plans` and `partition_lag`, then `assignment_plan`,
 `published_plan` and `plan_adoption`. They share `checks`, `partitions`, `resources`,
 `retry_policy`, `about` (owners and tags of definitions), `shown` (metadata of each step in
 the UI) and `presentation` (the format of values there).
 
-Modules here must not use `from __future__ import annotations`: Dagster reads the annotations.
+Modules here must not use `from __future__ import annotations`, since Dagster reads annotations as
+types.
 """
 
 import warnings
 
 import dagster as dg
 
-# We use beta features of Dagster knowingly, with a locked version. Sixty warnings in each process
-# would hide the other lines of the log.
+# We use these beta features of Dagster on purpose, and lock its version. Without this filter,
+# sixty warnings in each process would hide the rest of the log.
 warnings.filterwarnings(
     "ignore",
     r".*(`owners`|`backfill_policy`).* is currently in beta",

@@ -1,7 +1,7 @@
-"""Owners and tags of definitions, for the UI.
+"""Owners and tags of Dagster definitions, shown in the UI.
 
-Belongs here: the common arguments of assets, checks, jobs, schedules and sensors. Does not: their
-work.
+Belongs here: arguments that assets, checks, jobs, schedules and sensors share. Does not: the
+definitions themselves.
 """
 
 from typing import Any, Final, Literal
@@ -11,11 +11,12 @@ OWNERS: Final = ["team:fairlead"]
 #: The tag that shows what a run changes, so that people know which runs are safe.
 CHANGES: Final = "fairlead/changes"
 
-#: Values of the tag. `nothing`: only snapshots. `history`: rows in Postgres. `plans`: plans that no
-#: consumer follows yet. `consumers`: the plan topic. `partitions`: Dagster's partitions.
+#: What a run changes, as values of the tag. `nothing`: at most snapshots. `history`: rows in
+#: Postgres. `plans`: plans that no consumer follows yet. `consumers`: the plan topic, which
+#: consumers follow. `partitions`: Dagster's partitions.
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 
 
 def about(what: Changed) -> dict[str, Any]:
-    """Return the owners of a definition, and its tag."""
+    """Return the arguments `owners` and `tags` of a definition that changes `what`."""
     return {"owners": OWNERS, "tags": {CHANGES: what}}

@@ -1,4 +1,4 @@
-"""`assignment_plan`: store each decision, as the group's next version or as 'no change'."""
+"""`assignment_plan`: store the decision on each group: a new plan version, or 'no change'."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`candidate_plans`: the diagnosis of each group, and the candidates of its assignors."""
+"""`candidate_plans`: the diagnosis of each group, and a candidate assignment per assignor."""
 
 import dagster as dg
 import pyarrow as pa

@@ -1,8 +1,8 @@
-"""Asset checks: the invariants, computed again from stored rows and records.
+"""Asset checks, which verify the invariants again, on stored rows and records.
 
 Belongs here: checking the run's groups with the library's verifier. Does not: the invariants
-(`assignors.verifier`). A failed check stops publication only in the same run, but publication
-verifies every plan again.
+(`assignors.verifier`). A failed check stops publication in its own run. Other runs can still
+publish, but they verify every plan again.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ from fairlead.workflows.differences import differences
 def every_group_was_read(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
 ) -> dg.AssetCheckResult:
-    """Warn of groups that cannot be planned."""
+    """Warn of groups that could not be read, and so cannot be planned."""
     warehouse = spark.warehouse()
     errors = [
         f"{row['group']}: {row['error']}"
@@ -53,7 +53,7 @@ def every_group_was_read(
 def every_partition_has_one_owner(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
 ) -> dg.AssetCheckResult:
-    """Verify the stored documents."""
+    """Verify the stored documents of open and published plans."""
     with store.open() as plans:
         groups = _groups(context, settings, plans)
         stored = plans.in_state("proposed", "approved", "published", groups=groups)
@@ -83,7 +83,7 @@ def the_topic_agrees(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> dg.AssetCheckResult:
-    """Read the topic again after sending."""
+    """Read the plan topic again after sending, and compare it with the database."""
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
@@ -104,9 +104,9 @@ CHECKS: Final = [
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return the scope of the run; all cohorts if a person runs the check on its own.
+    """Return the scope of the run; all cohorts if a person runs only the check.
 
-    The scope comes from the run, because a check has no partitions of its own.
+    A check has no partitions of its own, so the run's partitions are used.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:
@@ -117,7 +117,7 @@ def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
 def _groups(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, plans: PlanStore
 ) -> list[str]:
-    """Return the run's groups."""
+    """Return the groups of the run that the database knows."""
     return _scope(context).of(plans.known_groups(), settings)
 
 

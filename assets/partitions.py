@@ -1,6 +1,6 @@
-"""The partitions of every asset: cohorts of consumer groups planned together.
+"""Dagster's partitions of every asset: one for each cohort of groups that are planned together.
 
-The discovery sensor adds and removes them. `fairlead.domain.cohorts` assigns groups to
+The discovery sensor adds and removes partitions. `fairlead.domain.cohorts` assigns groups to
 cohorts.
 """
 

@@ -1,4 +1,4 @@
-"""`plan_adoption`: compare the partitions of consumers with their published plan."""
+"""`plan_adoption`: compare the present owners of partitions with the published plan."""
 
 import dagster as dg
 from pydantic import Field

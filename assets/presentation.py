@@ -1,6 +1,6 @@
 """Results as Dagster metadata: tables, links and counts.
 
-Belongs here: library results to Dagster metadata. Does not: computing them.
+Belongs here: converting the library's results to metadata. Does not: computing the results.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,11 +15,12 @@ from fairlead.surfaces.links import page_url
 
 Thing = TypeVar("Thing")
 
-#: Maximum number of rows of a table; Postgres has all.
+#: Maximum number of rows of a table; all rows are in Postgres.
 ROWS: Final = 40
-#: Columns of whole numbers without thousands separators: names, not counts.
+#: Columns whose numbers are names, not counts, and so get no thousands separators.
 NAMES: Final = frozenset({"partition", "version"})
-#: Maximum length of a text: a table is stored with every partition of a run.
+#: Maximum characters of a cell. It is small, since Dagster stores a table once per partition of a
+#: run.
 LENGTH: Final = 300
 
 
@@ -29,8 +30,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
     Parameters
     ----------
     rows
-        Column name to value; all rows have the same columns. The table has the first `ROWS`.
-        Counts become text with thousands separators, since the UI adds none.
+        Each maps column names to values; all have the same columns. Rows after the first `ROWS`
+        are dropped. Counts become text with thousands separators, since the UI adds none.
     """
     return dg.MetadataValue.table(
         records=[
@@ -42,7 +43,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return metadata with the number of groups beyond the table's `ROWS`, if `count` is larger.
+    """Return metadata with how many of `count` groups are not in the table; empty if none.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def link(text: str, url: str) -> dg.MarkdownMetadataValue:
 def details(
     text: str, web: WebSettings, group: str, version: int | None = None
 ) -> str | dg.MarkdownMetadataValue:
-    """Return a link to a group's page or its plan's review; without pages, the command.
+    """Return a link to a group's page or a version's review; without `web.url`, a command.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def details(
 def in_order(
     things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
 ) -> list[Thing]:
-    """Return the items of some groups, in the order of the groups."""
+    """Return the things that belong to `groups`, in the order of `groups`."""
     place = {group: number for number, group in enumerate(groups)}
     selected = [thing for thing in things if group_of(thing) in place]
     return sorted(selected, key=lambda thing: place[group_of(thing)])

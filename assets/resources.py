@@ -1,7 +1,7 @@
-"""Resources: how assets, sensors and checks reach Kafka, Postgres, Spark and the snapshots.
+"""Dagster resources: Kafka, Postgres, Spark and snapshots for assets, sensors and checks.
 
-Belongs here: opening and closing the library's clients. Does not: settings (`fairlead.settings`),
-so that the UI never shows a secret.
+Belongs here: opening and closing the library's clients. Does not: the values of settings
+(`fairlead.settings`), because the UI would show their secrets.
 """
 
 import time
@@ -42,7 +42,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         Parameters
         ----------
         at_most_s
-            Maximum time-out of a request to brokers, if the settings have a longer one.
+            Seconds. Time-out for requests to brokers, unless the settings have a shorter one.
         """
         settings = load_settings().kafka
         if at_most_s is not None and at_most_s < settings.request_timeout_s:
@@ -79,8 +79,8 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
     def session(self, report: ReportProgress) -> "SparkSession":
         """Return this process's session.
 
-        The first call finds the warm Spark of this machine, or starts Spark, which takes seconds.
-        `report` is called with each line of the log.
+        The first call connects to the warm Spark of this machine if it runs. Otherwise it starts
+        Spark, which takes seconds. `report` is called with messages for the log.
         """
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same

@@ -1,7 +1,8 @@
 """Retries of failed steps.
 
 Belongs here: the delay between attempts, and errors that another attempt cannot fix. Does not:
-errors of single groups (`steps`), nor records that are sent again (`reconciling`).
+errors of single groups, which do not fail a step, nor sending records again
+(`fairlead.workflows.reconciling`).
 """
 
 from collections.abc import Iterator
@@ -18,11 +19,12 @@ from fairlead.errors import (
     PlanStateError,
 )
 
-#: For brokers and databases that do not answer for a moment.
+#: Retries after temporary errors, such as a broker or database that does not answer for a moment.
 RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )
-#: Errors that need a change first: of a clock, a setting, the schema, a right, or the request.
+#: Errors that a retry cannot fix: a person must first change a clock, a setting, the schema, a
+#: right or the request.
 CANNOT_HEAL: Final = (
     ClocksApartError,
     ConfigurationError,
@@ -34,12 +36,12 @@ CANNOT_HEAL: Final = (
 
 @contextmanager
 def failing_at_once() -> Iterator[None]:
-    """Fail at once on errors that no other attempt can fix; a context manager or decorator.
+    """Fail without a retry on errors that a retry cannot fix; a context manager or decorator.
 
     Raises
     ------
     Failure
-        The code raised an error of `CANNOT_HEAL`. The failure has its message, and is not retried.
+        The code raised an error of `CANNOT_HEAL`. The failure has the error's message.
     """
     try:
         yield

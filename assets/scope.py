@@ -1,6 +1,6 @@
-"""The scope of a run: the cohorts of its partitions, or some groups of some cohorts.
+"""The scope of a run: the cohorts of its partitions, or the groups that its configuration names.
 
-Belongs here: reading it from a run, for every step and check. Does not: choosing it
+Belongs here: reading the scope from a run, for every step and check. Does not: choosing the scope
 (`orchestration`), nor which group belongs to which cohort (`fairlead.domain.cohorts`).
 """
 
@@ -14,12 +14,12 @@ from pydantic import Field
 from assets.resources import SettingsResource
 from fairlead.domain.cohorts import cohort_of
 
-#: The step whose configuration has the scope; the other steps read it there.
+#: The step whose configuration names the scope. Every step reads the scope from there.
 _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """Groups of a run; their cohorts need not be adjacent partitions."""
+    """The groups of a run. Their cohorts need not be neighbours in Dagster's list of partitions."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
@@ -35,9 +35,9 @@ class Scope:
     Parameters
     ----------
     cohorts
-        The cohorts.
+        The run's cohorts.
     only
-        Cohort to its groups in the run; missing: all of them.
+        Cohort to its groups in the run. All groups of other cohorts in `cohorts` are in the run.
     chosen
         Whether the cohorts come from the configuration, not from the run's partitions.
     """

@@ -1,6 +1,6 @@
 """Common code of the pipeline's steps: arguments of assets, and the run's snapshot.
 
-Belongs here: code that every step uses. Does not: any step.
+Belongs here: code that several steps use. Does not: the steps.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from assets.scope import Scope
 from fairlead.common.words import listed
 from fairlead.spark.warehouse import Recent, Warehouse
 
-#: The tag of a run that names its snapshot.
+#: The run's tag with the id of its snapshot.
 SNAPSHOT_TAG: Final = "fairlead/snapshot"
 
 
@@ -30,7 +30,7 @@ def step(
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Return a decorator that makes a function a step of the pipeline, partitioned by cohort.
 
-    `changed` is what a run of the step changes. A failed step is repeated, unless the error is one
+    `changed` is what a run of the step changes. A failed step is retried, unless the error is one
     of `CANNOT_HEAL`.
     """
 
@@ -51,10 +51,10 @@ def step(
 
 
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
-    """Pass the snapshot of the run to the later steps, in a tag of the run.
+    """Pass the run's snapshot to later steps, in a tag of the run.
 
-    They use it even if another run has taken a newer one. A run that is executed again from a later
-    step keeps the tag.
+    Later steps use this snapshot even if another run has taken a newer one. If a run is executed
+    again from a later step, it keeps the tag.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 
@@ -65,12 +65,12 @@ def snapshots_of(
     warehouse: Warehouse,
     table: str,
 ) -> list[Recent]:
-    """Return the run's snapshot; if the run took none, the newest ones of its cohorts.
+    """Return the run's snapshot or, if the run took none, the newest snapshots of its cohorts.
 
     Raises
     ------
     Failure
-        No snapshot has the table: the previous step must run first.
+        No snapshot has the table yet, because the previous step has not run.
     """
     run = context.instance.get_run_by_id(context.run.run_id)
     handed_on = None if run is None else run.tags.get(SNAPSHOT_TAG)

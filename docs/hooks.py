@@ -1,6 +1,6 @@
-"""What the site needs beyond mkdocs.yml: pages link to examples, which stand beside docs/.
+"""MkDocs hooks that add the examples to the site, since they are in a folder beside docs/.
 
-Belongs here: making such links lead somewhere in the site, too. Does not: pages.
+Belongs here: making links to examples work in the site. Does not: pages.
 """
 
 from pathlib import Path
@@ -20,6 +20,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lead links to the examples in the repository to those in the site."""
+    """Change the paths in links to examples from those in the repository to those in the site."""
     deeper = markdown.replace("](../examples/", "](examples/")
     return deeper.replace("](../../examples/", "](../examples/")

@@ -8,7 +8,7 @@
     ├── SandboxError          the embedded Kafka, Postgres or Spark does not start, answer or stop
     ├── KafkaUnavailableError a broker does not answer in time: a retry may succeed
     ├── StoreUnavailableError Postgres does not answer in time: a retry may succeed
-    │   └── StoreRefusesError  Postgres refuses for now: it is read-only, its disk is full
+    │   └── StoreRefusesError  Postgres refuses a statement for now: for example, a full disk
     ├── FileSystemError       a file cannot be written: the disk is full, a right is missing
     ├── ClocksApartError      the clocks of this machine and the database differ too much
     ├── GroupError            one consumer group cannot be read; others are not affected
@@ -17,13 +17,13 @@
     │   └── UnstorableError     Postgres does not accept a value of the group
     ├── TopicError            a topic cannot be sampled: it is missing, empty, or may not be read
     └── PlanStateError        the plan's state does not allow the step
-        ├── StalePlanError    the group is no longer what the plan was made for
+        ├── StalePlanError    the group has changed since the plan was made
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
 
 The assignors, which do not import this package, raise `assignors.member.InvalidProblemError`, a
 ValueError, for a contradictory assignment problem.
 
-A message has the error, the place, and the remedy.
+Each message says what failed, where, and what to do.
 """
 
 
@@ -52,7 +52,7 @@ class StoreUnavailableError(FairleadError):
 
 
 class StoreRefusesError(StoreUnavailableError):
-    """Postgres refuses for now: it is read-only, its disk is full, or a lock is held."""
+    """Postgres refuses a statement for now: read-only mode, a full disk, or a lock is the cause."""
 
 
 class FileSystemError(FairleadError, OSError):

@@ -1,8 +1,8 @@
-"""Settings: `FAIRLEAD_*` environment variables over `fairlead.toml` over defaults.
+"""Settings: `FAIRLEAD_*` variables override `fairlead.toml`; both override the defaults.
 
 Belongs here: how to reach Kafka, Postgres, Spark and the pages, and where state is kept. Does not:
-what to plan for which group (`policy`). A nested name takes two underscores:
-`FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
+what to plan for which group (`policy`). In variables, two underscores separate the section from the
+key: `FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
 """
 
 import hashlib
@@ -46,19 +46,19 @@ _log = logging.getLogger(__name__)
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 #: Default of `spark.master`.
 ANYWHERE: Final = "auto"
-#: Variables that are no settings: paths of the settings and of downloads.
+#: Other variables with the prefix FAIRLEAD_: the path of the settings file, and that of downloads.
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
 
 def _librdkafka_text(value: Any) -> Any:
-    """Return a value as text, which librdkafka expects; TOML has numbers and booleans, too."""
+    """Return a TOML number or boolean as text, since librdkafka expects text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value
 
 
 def _able_to_sign(key: SecretStr) -> SecretStr:
-    """Refuse a key that cannot sign, and an empty one, which would switch signing off."""
+    """Refuse an invalid key. An empty key is invalid, too: it must not turn signing off."""
     try:
         Signer.from_text(key.get_secret_value())
     except ConfigurationError as error:
@@ -119,17 +119,17 @@ class KafkaSettings(_Section):
 
     @property
     def signer(self) -> Signer | None:
-        """Signs plans; None: plans are not signed."""
+        """The signer of plans; None: plans are not signed."""
         key = self.private_key
         return None if key is None else Signer.from_text(key.get_secret_value())
 
     def librdkafka(self, **overrides: Any) -> dict[str, Any]:
-        """Return a librdkafka configuration, secrets revealed: never log it."""
+        """Return a librdkafka configuration. Never log it: it contains secrets in plain text."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            "log_level": "2",  # it logs a lost broker 20 times a second; errors are raised
-            # Otherwise a metadata request may create the topic: the plan topic with settings that
-            # lose plans, or a topic that was just deleted.
+            "log_level": "2",  # higher levels log a lost broker 20 times a second
+            # Otherwise a metadata request may create a missing topic. The plan topic would get
+            # settings that lose plans, and a topic that was just deleted would return.
             "allow.auto.create.topics": False,
             **{name: value.get_secret_value() for name, value in self.properties.items()},
             **overrides,
@@ -137,7 +137,7 @@ class KafkaSettings(_Section):
 
 
 class PostgresSettings(_Section):
-    """The database of plans and history; schema `fairlead`."""
+    """The database with plans and history, in the schema `fairlead`."""
 
     url: SecretStr = Field(
         default=SecretStr("postgresql://localhost/fairlead"),
@@ -225,7 +225,10 @@ class WebSettings(_Section):
 
     @model_validator(mode="after")
     def _one_proof(self) -> Self:
-        """Refuse two proofs, since the weaker one would count, and a proof without `url`."""
+        """Refuse `token` together with `header`: the less secure of them would be enough to act.
+
+        Also refuse either without `url`, since forms are accepted only from pages at this address.
+        """
         if self.token is not None and self.header is not None:
             raise WrongAt("set either web.token or web.header, not both", "header")
         if (self.token or self.header) is not None and self.url is None:
@@ -238,7 +241,7 @@ def _config_path() -> Path:
 
 
 def present_source() -> str:
-    """Return the file of the settings, and the start of its SHA-256."""
+    """Return the path of the settings file and the start of its SHA-256, as text."""
     path = _config_path()
     if not path.is_file():
         return "variables and defaults"
@@ -308,7 +311,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's signature
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's signature
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put the environment over the file named by `FAIRLEAD_CONFIG`."""
+        """Let environment variables override the file that `FAIRLEAD_CONFIG` names."""
         toml_settings = TomlConfigSettingsSource(settings_cls, toml_file=_config_path())
         return init_settings, env_settings, toml_settings
 
@@ -330,16 +333,16 @@ def load_settings() -> Settings:
             f"{'; '.join(map(_no_such_variable, unknown))} Separate nested names by two "
             "underscores: FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS"
         )
-    source = present_source()  # before the file is read, so that a later change is noticed
+    source = present_source()  # before reading the file, so that `reloaded` notices later changes
     try:
         settings = Settings()
     # `from None`: pydantic's own messages show the values, secrets among them.
     except ValidationError as error:
         problems = "; ".join(_problem(path, problem) for problem in error.errors())
         raise ConfigurationError(problems) from None
-    except SettingsError as error:  # JSON in a variable that does not parse
+    except SettingsError as error:  # invalid JSON in a variable
         raise ConfigurationError(_not_json(str(error))) from None
-    except (OSError, ValueError) as error:  # TOML that cannot be read or does not parse
+    except (OSError, ValueError) as error:  # the file is unreadable or not TOML
         raise ConfigurationError(f"{path}: {error}") from None
     settings._source = source  # noqa: SLF001 - of this module
     return settings
@@ -348,7 +351,7 @@ def load_settings() -> Settings:
 def reloaded(before: Settings) -> Settings:
     """Return the present settings; if they cannot be read, the earlier ones.
 
-    A mounted ConfigMap changes while a service runs.
+    Services call this, since the file can change while they run, as in a mounted ConfigMap.
     """
     if present_source() == before.source:
         return before
@@ -360,7 +363,7 @@ def reloaded(before: Settings) -> Settings:
 
 
 def _problem(path: Path, problem: ErrorDetails) -> str:
-    """Return the file or variable that has an invalid setting, the setting's key, and the error."""
+    """Return text with the file or variable of an invalid setting, its key, and the error."""
     keys = [*problem["loc"]]
     cause = problem.get("ctx", {}).get("error")
     if isinstance(cause, WrongAt):
@@ -372,7 +375,7 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
 
 
 def _spelt(keys: Sequence[str | int]) -> str:
-    """Return a key for people: policies by their position, as in `policy explain`.
+    """Return a setting's key as text; a policy is named by its number, as in `policy explain`.
 
     Examples
     --------
@@ -386,14 +389,14 @@ def _spelt(keys: Sequence[str | int]) -> str:
 
 
 def _not_json(message: str) -> str:
-    """Return an error that names the variables which pydantic cannot parse."""
+    """Return an error that names the variables whose JSON pydantic cannot parse."""
     field = re.search(r'field "(\w+)"', message)
     where = _where("FAIRLEAD_*", [field[1]]) if field else "FAIRLEAD_*"
     return f"{where}: not valid JSON for this setting"
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the variables that set a key, a key below it, or a section that contains it."""
+    """Return the variables that set a key, a key below it, or its section; else `otherwise`."""
     key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
     ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}
     variables = [
@@ -405,7 +408,7 @@ def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
 
 
 def origin() -> str:
-    """Return the file of the settings, or a note that there is none."""
+    """Return the path of the settings file, or a note that there is no such file."""
     path = _config_path()
     if path.exists():
         return str(path)
@@ -413,14 +416,14 @@ def origin() -> str:
 
 
 def set_by(key: str, variable: str) -> str:
-    """Return a setting with the file and the variable that set it."""
+    """Return text that names a setting, and the file and the variable that can set it."""
     path = _config_path()
     source = path if path.exists() else f"there is no {path} in {Path.cwd()}"
     return f"{key} ({source}; {variable})"
 
 
 def _unknown_variables() -> list[str]:
-    """Return the names of variables that look like settings and are none."""
+    """Return the names of variables with the prefix FAIRLEAD_ that belong to no setting."""
     return sorted(
         name
         for name in os.environ

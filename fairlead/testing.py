@@ -1,13 +1,13 @@
-"""Tests of an application's plan following, without a broker.
+"""Helpers to test how an application follows plans, without a broker.
 
-Belongs here: plans from dicts, a plan topic in memory, and a group whose members follow it. Does
-not: brokers, client libraries and their rebalance listeners.
+Belongs here: plans from dicts, a plan topic in memory, and a group whose members follow its plans.
+Does not: brokers, client libraries and their rebalance listeners.
 
 The members are real followers: they read and check records, fit plans to the present members, fall
 back to range and request rebalances with the code that runs in a client. Brokers and clients are
-not modelled: no sessions, heartbeats, generations, or rebalances that overtake each other.
-The group is like those of kafka-python and aiokafka, where a leader decides;
-confluent-kafka's members agree by an agreement round, with the same shares.
+not modelled: there are no sessions, heartbeats, generations, or overlapping rebalances. As with
+kafka-python and aiokafka, a leader decides. Members of confluent-kafka use an agreement round
+instead, with the same shares as result.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -43,7 +43,7 @@ def plan_of(
     partition_counts: Mapping[str, int] | None = None,
     weights: Mapping[str, Sequence[float]] | None = None,
 ) -> PlanDocument:
-    """Make a plan from each member's share.
+    """Return a plan with the given share of each member.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def plan_of(
     partition_counts
         Topic to number of partitions; default: as many as the shares contain.
     weights
-        Topic to the load of each partition; the shares of absent members are distributed by weight.
+        Topic to the weight of each partition, by which the shares of absent members are divided.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def plan_of(
 
 
 class MemoryPlanTopic:
-    """The partition of a plan topic with a group's plans, in memory.
+    """A plan topic with one partition, in memory.
 
     Pass `open` to a `Follower` as `open_source`. Each call returns a new connection, which reads
     from the beginning.
@@ -127,7 +127,7 @@ class MemoryPlanTopic:
         self.put(group, value, plan_headers(value, **names, **headers))
 
     def put(self, group: str, value: bytes | None, headers: Headers | None = None) -> None:
-        """Append any record, valid or not; None is a tombstone."""
+        """Append any record, valid or not; the value None makes a tombstone."""
         offset = len(self.records)
         self.records.append(PlanRecord(offset, group.encode(), value, tuple(headers or ())))
 
@@ -149,7 +149,7 @@ class _Connection:
         return self.topic.origin
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return the records since the last call."""
+        """Return the records that were appended since the last call."""
         del timeout_s
         new = self.topic.records[self.position :]
         self.position += len(new)
@@ -171,7 +171,7 @@ class _DrivenReader(PlanReader):
     """A reader without a thread: the group advances it."""
 
     def serve(self) -> bool:
-        """Add a follower, without a thread."""
+        """Accept a follower, without starting a thread."""
         return True
 
 
@@ -193,19 +193,19 @@ class _Follows:
 class MemoryGroup:
     """A consumer group whose members follow the plans of a topic in memory.
 
-    Nothing is automatic: members read and ask for rebalances in `read`, the group rebalances
-    in `rebalance`, and time passes in `sleep`.
+    Nothing happens automatically. Members read plans and ask for rebalances only in `read`, the
+    group rebalances only in `rebalance`, and time passes only in `sleep`.
 
     Parameters
     ----------
     group
         The group id.
     topics
-        Topic to number of partitions. The dict may be changed: topics grow.
+        Topic to number of partitions. Change this dict to let topics grow.
     plans
-        Where the group's plans are published.
+        The topic to which the group's plans are published.
     options
-        How members follow; default: as `FollowOptions`, without jitter.
+        Options of the members; default: those of `FollowOptions`, but without jitter.
 
     Examples
     --------
@@ -244,9 +244,9 @@ class MemoryGroup:
         Parameters
         ----------
         name
-            Its `client.id`, as plans name it.
+            The member's `client.id`, which is its name in plans.
         topics
-            Its subscription; default: every topic.
+            The member's subscription; default: every topic.
 
         Raises
         ------
@@ -281,12 +281,12 @@ class MemoryGroup:
     def read(self) -> list[str]:
         """Let every member read the plan topic; return the members that ask for a rebalance."""
         for member in self._members.values():
-            member.reader.advance(0.0)  # connects, the first time
+            member.reader.advance(0.0)  # the first call only connects
             member.reader.advance(0.0)
         return sorted(name for name, member in self._members.items() if member.asks)
 
     def rebalance(self) -> Shares:
-        """Let every member join, and assign the shares that the first member decides.
+        """Let every member join, and assign the shares that the first member computes as leader.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class MemoryGroup:
         return {names[member_id]: share for member_id, share in shares.items()}
 
     def status(self, name: str) -> FollowerStatus:
-        """Return a member's status, as `PlanConsumer` does."""
+        """Return a member's status, as `PlanConsumer.status` does."""
         member = self._member(name)
         return member.follower.status(pairs(member.owned))
 

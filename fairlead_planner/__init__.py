@@ -1,9 +1,9 @@
-"""The planner for an existing Dagster project: its definitions, or a component of them.
+"""The planner for an existing Dagster project, as definitions or as a component.
 
-Belongs here: the entry points. Does not: the definitions (`orchestration`, `assets`), which are
-subpackages of this one in the wheel, and beside it in a checkout.
+Belongs here: the entry points. Does not: the definitions (`orchestration`, `assets`). In the wheel,
+those are subpackages of this package; in a checkout, they are folders beside it.
 
-In a project's own definitions, merge them::
+To merge the definitions with a project's own::
 
     defs = dg.Definitions.merge(dg.Definitions(assets=[...]), fairlead_planner.definitions())
 
@@ -23,7 +23,7 @@ __all__ = ["PlannerComponent", "definitions"]
 
 
 def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg.Definitions:
-    """Return the planner's definitions, to merge with others.
+    """Return the planner's definitions, to merge with a project's own.
 
     Parameters
     ----------
@@ -34,10 +34,11 @@ def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg
 
     Notes
     -----
-    They have no executor, since a project has one: each job of the planner runs in one process, and
-    other materializations run in the project's executor. Resources are called `settings`, `kafka`,
-    `store` and `spark`. If the project has others of these names, Dagster refuses to merge: load
-    the planner as a code location of its own, from `orchestration.definitions` of this package.
+    The definitions have no executor, since a project has its own. Each job of the planner runs in
+    one process; other materializations use the project's executor. The planner's resources are
+    called `settings`, `kafka`, `store` and `spark`. If the project has other resources with these
+    names, Dagster refuses to merge. Then load the planner as a code location of its own, from
+    `orchestration.definitions` of this package.
     """
     schedules = [build_planning_schedule(planning_schedule)]
     return build_defs(**({"schedules": schedules, "executor": None} | overrides))

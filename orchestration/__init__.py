@@ -1,7 +1,7 @@
 """The Dagster code location: definitions, jobs, the schedule, sensors, and runs from a shell.
 
-Nothing here connects or writes at import; `tick_intervals` reads the settings. Modules here must
-not use `from __future__ import annotations`.
+Importing these modules opens no connection and writes nothing; `tick_intervals` reads the settings.
+Modules here must not use `from __future__ import annotations`, since Dagster reads annotations.
 """
 
 from fairlead.common.threads import one_thread

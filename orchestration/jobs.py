@@ -6,7 +6,8 @@ import dagster as dg
 
 from assets.about import about
 
-#: Selected by name: in a larger project, a selection of all assets would include other assets.
+#: Assets of the pipeline. They are named, because a selection of all assets would include other
+#: assets of a project that has the planner among its definitions.
 STEPS: Final = (
     "group_offsets",
     "candidate_plans",
@@ -15,7 +16,7 @@ STEPS: Final = (
     "published_plan",
     "plan_adoption",
 )
-#: All steps in one process, with one Spark session.
+#: Runs all steps in one process, so that they share one Spark session.
 _ONE_PROCESS: Final = dg.in_process_executor
 
 planning = dg.define_asset_job(

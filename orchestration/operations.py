@@ -1,7 +1,7 @@
-"""Operations of people in the UI: one job per operation, configured in the launchpad.
+"""Steps that people take in Dagster's UI: one job per step, configured in the launchpad.
 
-Belongs here: configurations, and the person's name. Does not: any rule (`fairlead.workflows`, the
-database).
+Belongs here: configurations, and the person's name. Does not: the rules for steps
+(`fairlead.workflows`, the database).
 """
 
 from datetime import UTC, datetime
@@ -24,20 +24,20 @@ from orchestration.proxy import ACTOR_TAG
 
 
 class GroupConfig(dg.Config):
-    """A group, and a reason."""
+    """A group, and the reason for the step."""
 
     group: str = Field(description="The consumer group.")
     reason: str = Field(pattern=r"\S", description="Why; stored in the plan's history.")
 
 
 class VersionConfig(GroupConfig):
-    """A version of a group's plan, and a reason."""
+    """A version of a group's plan, and the reason for the step."""
 
     version: int = Field(description="The version of its plan.")
 
 
 class ApprovalConfig(VersionConfig):
-    """A document to approve, and a reason."""
+    """A version to approve, the hash of its document, and the reason."""
 
     sha256: str | None = Field(
         default=None,
@@ -161,4 +161,4 @@ def _report(context: dg.OpExecutionContext, state: str, **done: Any) -> None:
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG) or None  # "" is an emptied tag
+    return context.run.tags.get(ACTOR_TAG) or None  # "" if the tag was emptied

@@ -1,4 +1,4 @@
-"""Skipping ticks while the database or Kafka does not answer, with one line and no traceback.
+"""Skip ticks while the database or Kafka does not answer, with a reason instead of a traceback.
 
 Belongs here: which errors skip a tick, and the reason that Dagster shows. Does not: the ticks.
 """
@@ -21,8 +21,8 @@ AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
 def skip_while_away(tick: Callable[Asked, Answer]) -> Callable[Asked, Answer | dg.SkipReason]:
     """Return a tick of a sensor or schedule that is skipped while a service does not answer.
 
-    Dagster's daemon logs an error of a tick with a traceback of a hundred lines and more, at each
-    tick of each sensor. `/ready` and `fairlead doctor` report services that stay away.
+    Otherwise Dagster's daemon would log a traceback of a hundred lines or more at each tick of each
+    sensor. `/ready` and `fairlead doctor` report services that do not answer.
     """
 
     @wraps(tick)

@@ -1,4 +1,4 @@
-"""Runs for the groups that need a plan: requests of samples, and groups due by their cadence.
+"""The sensor that starts planning runs: for plan requests of samples, and by policies' cadence.
 
 Belongs here: the sensor, its conditions, and its skip reasons. Does not: sampling (`samples`),
 which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been answered
@@ -26,14 +26,14 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
 from orchestration.tick_intervals import at_loading, ticks_of
 
-#: The run's tag with the reason for the run.
+#: Name of the run's tag that has the reason for the run.
 WHY_TAG: Final = "fairlead/why"
-#: Wait after a planning run that failed.
+#: Minimum time between a failed planning run and the next one.
 AFTER_FAILURE: Final = timedelta(minutes=2)
 #: Number of sampling intervals after which the plan requests of a sample are out of date.
 _OLD: Final = 3
 _CADENCE: Final = "due by its cadence"
-#: Characters of the tag. Postgres indexes tags, up to some 2,700 bytes.
+#: Maximum characters of the tag: Postgres indexes tags, and can index at most some 2,700 bytes.
 _LONGEST: Final = 500
 
 
@@ -87,7 +87,7 @@ def planning_sensor(
 
 
 def _reason(groups: Sequence[str], needed: Mapping[str, str]) -> str:
-    """Return the groups of a requested run, and the reason for the first."""
+    """Return text that names the groups of a requested run, and the reason for the first group."""
     first = groups[0]
     names = f"{plural(len(groups), 'group')}: {listed(groups, at_most=3)}"
     return f"{names}. {first}: {needed[first]}"[:_LONGEST]

@@ -1,7 +1,7 @@
 """The person who launched a run, from a proxy's header: open-source Dagster knows no users.
 
-Belongs here: the run coordinator that writes the tag, and the tag. Does not: the use of the name
-(`operations`). Dagster's own processes import this module: it must import little.
+Belongs here: the run coordinator, and the tag that it writes. Does not: the use of the name
+(`operations`). This module must import little, because Dagster's own processes import it.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any, Final, Self, cast
 
 import dagster as dg
 
-#: The run's tag with the person who launched it, from the header of the proxy before the UI.
+#: The run's tag with the name of the person who launched the run, from the proxy's header.
 ACTOR_TAG: Final = "fairlead/actor"
 
 
@@ -29,18 +29,18 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
     header
         The header with the person's name.
     queue
-        As for `QueuedRunCoordinator`.
+        Arguments of `QueuedRunCoordinator`.
 
     Notes
     -----
-    Only the proxy's header sets the tag. Any user can type a tag into the launchpad, add it to a
-    backfill, or copy it by running a run again: an existing tag is overwritten, or emptied if there
-    is no header. Runs of schedules, sensors, backfills and automatic retries come from the daemon,
-    without a request: no person has launched them.
+    Only the proxy's header sets the tag. Any user could type the tag into the launchpad, add it to
+    a backfill, or copy it by executing a run again. Therefore an existing tag is overwritten, or
+    emptied if there is no header. Runs of schedules, sensors, backfills and automatic retries are
+    submitted by the daemon, without a request, so they have no person.
 
     The webserver must be reachable only through the proxy, and the proxy must replace a header of
-    this name that a client sends: otherwise clients can claim any name. People who may run commands
-    beside Dagster, or write to its database, can claim any name, too.
+    this name that a client sends. Otherwise clients can claim any name. People who may run commands
+    on Dagster's host, or write to its database, can claim any name, too.
     """
 
     def __init__(self, header: str = "X-Forwarded-User", **queue: Any) -> None:
@@ -49,7 +49,7 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
-        """Return the queue's configuration, and the header's name."""
+        """Return the schema of the configuration: that of the queue, and the header's name."""
         header = dg.Field(
             dg.StringSource,
             default_value="X-Forwarded-User",
@@ -63,9 +63,9 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
         return cls(inst_data=inst_data, **config_value)
 
     def submit_run(self, context: Any) -> dg.DagsterRun:
-        """Tag a run, and put it into the queue."""
+        """Tag a run with the person, and put the run into the queue."""
         run = context.dagster_run
         actor = (context.get_request_header(self._header) or "").strip()
-        if actor or ACTOR_TAG in run.tags:  # Dagster cannot remove a tag
+        if actor or ACTOR_TAG in run.tags:  # empty it: Dagster cannot remove a tag
             self._instance.add_run_tags(run.run_id, {ACTOR_TAG: actor})
         return super().submit_run(context)

@@ -1,7 +1,7 @@
-"""The cohorts of a run, one partition or a range of partitions, and runs under way.
+"""Requests for runs over cohorts, and queries about runs under way.
 
-Belongs here: the tags that Dagster reads, and queries about runs. Does not: dividing cohorts into
-ranges (`fairlead.domain.cohorts.stretches`).
+Belongs here: the tags with which Dagster runs a range of partitions, and queries about runs. Does
+not: dividing cohorts into ranges (`fairlead.domain.cohorts.stretches`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ import dagster as dg
 from assets.partitions import COHORT
 from fairlead.domain.cohorts import stretches
 
-#: A killed process leaves its run as started forever; a run of this age counts as dead.
+#: Unfinished runs of this age count as dead: if a process is killed, its run stays STARTED forever.
 PRESUMED_DEAD = timedelta(hours=1)
 
 _RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
 _RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
-#: A run of any job that materializes this asset decides on groups.
+#: A run that materializes this asset decides on groups, even if it is not of the planning job.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
@@ -33,7 +33,7 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run of a job, or of any job, is under way; ignores runs older than `within`."""
+    """Whether a run of a job (None: of any job) that is not older than `within` is under way."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
@@ -46,13 +46,13 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
 
 
 def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
-    """Return the filter for runs of a job, or of any job, that are under way."""
+    """Return the filter for runs of a job (None: of any job) that are under way."""
     since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
 
 def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> timedelta | None:
-    """Return the time since the newest run of a job ended, if it failed; else None."""
+    """Return the time since the newest run of a job failed; None: this run has not failed."""
     newest = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
     if not newest or newest[0].dagster_run.status != dg.DagsterRunStatus.FAILURE:
         return None
@@ -66,7 +66,7 @@ def range_tags(first: str, last: str) -> dict[str, str]:
 
 
 def known_cohorts(instance: dg.DagsterInstance) -> list[str]:
-    """Return the cohorts that Dagster knows, in the order of their addition."""
+    """Return the cohorts that are partitions in Dagster, in the order in which they were added."""
     return list(instance.get_dynamic_partitions(COHORT))
 
 
@@ -75,7 +75,7 @@ def run_requests(
 ) -> list[dg.RunRequest]:
     """Return the fewest run requests that cover some cohorts and no others.
 
-    A sensor starts no second run over the same cohorts for the same `reason`.
+    If a sensor requests the same cohorts for the same `reason` again, no second run is started.
     """
     return [
         dg.RunRequest(

@@ -21,11 +21,12 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import at_loading, ticks_of
 
-#: Seconds. A run takes longer samples: sensors take turns, and a tick has a minute.
+#: Seconds. If the last sample took longer, a run takes the next one: a tick may take only a minute,
+#: and by default delays other sensors.
 IN_A_TICK_S: Final = 15.0
-#: Seconds. Longest wait for a broker: the sensors after this one wait, too.
+#: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups of the first sample in a tick, whose duration is unknown.
+#: Maximum number of groups for which a tick takes the first sample, since its duration is unknown.
 GROUPS_IN_A_TICK: Final = 500
 
 

@@ -1,6 +1,6 @@
 """The schedule: plan every cohort that is due by its policy's cadence, in as few runs as possible.
 
-The setting `planning.schedule` has its cron expression.
+The setting `planning.schedule` is the schedule's cron expression.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from orchestration.tick_intervals import at_loading
 def build_planning_schedule(
     cron_schedule: str | None = None,
 ) -> dg.ScheduleDefinition:
-    """Return the schedule for a cron expression; None: the one of the settings."""
+    """Return the schedule with a cron expression; None: the expression in the settings."""
     return dg.schedule(
         job=planning,
         cron_schedule=cron_schedule or at_loading()[0].schedule,

@@ -1,4 +1,4 @@
-"""Sensors: new and vanished groups, the reconciler of plans, and later steps of plans."""
+"""Sensors that discover groups, reconcile plans, and show later steps of plans."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from orchestration.jobs import adoption
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 
-#: Seconds between two ticks of the sensor that publishes: an approval waits for the next tick.
+#: Seconds between two ticks of the sensor that publishes. An approved plan waits for the next tick.
 RECONCILE_EVERY_S: Final = 15
-#: Seconds. Longest wait for a broker: the sensors after this one wait, too.
+#: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups in a tick, for some 10 s. The next tick continues.
+#: Maximum number of groups in a tick, which then takes some 10 s. The next tick continues.
 AT_ONCE: Final = 500
 #: Seconds between two ticks of the sensor that reports plans' steps.
 REPORT_EVERY_S: Final = 30
-#: Maximum number of events in a tick: each costs Dagster some 20 ms. Postgres has all.
+#: Maximum number of events in a tick: each costs Dagster some 20 ms. All events are in Postgres.
 _MOST_EVENTS: Final = 50
 
 
@@ -48,7 +48,7 @@ _MOST_EVENTS: Final = 50
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Add and remove partitions until they are the cohorts of the cluster's groups."""
+    """Add and remove partitions, so that they are the cohorts of the cluster's groups."""
     current = settings.get()
     with kafka.gateway() as gateway:
         discovered = discover(gateway.list_groups(), current.discovery, current.policies)
@@ -81,7 +81,7 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Reconcile the groups that are due by the database."""
+    """Reconcile the groups that are due according to the database."""
     current = settings.get()
     with store.open() as plans:
         due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))
@@ -100,7 +100,7 @@ def approved_plans(
     versions = "\n".join(sorted(f"{result.group} {result.version}" for result in sent))
     return dg.SensorResult(
         asset_events=[
-            # If the cohort has other groups too, only an observation is correct.
+            # If the cohort has other groups, too, the asset is observed, not materialized.
             (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
                 "published_plan",
                 partition=key,
@@ -128,7 +128,7 @@ def approved_plans(
 def plan_life(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult:
-    """Observe each plan that changed its state since the last tick."""
+    """Log an observation for each plan whose state changed since the last tick."""
     with store.connect() as engine:
         steps, cursor = read_steps(engine, context.cursor)
     known, policies = set(known_cohorts(context.instance)), settings.get().policies

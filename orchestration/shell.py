@@ -1,8 +1,8 @@
-"""`python -m orchestration GROUP [GROUP ...]`: planning runs in this process, as the schedule's.
+"""`python -m orchestration GROUP [GROUP ...]`: run the schedule's planning job in this process.
 
-The demo uses it; people use `fairlead plan`, or the UI. Dagster records the runs in `DAGSTER_HOME`,
-so they appear in the UI. Partitions that Dagster does not know yet are added first. A run that
-fails does not end the others; its log says why.
+The demo uses this command; people use `fairlead plan`, or the UI. Dagster records the runs in
+`DAGSTER_HOME`, so they appear in the UI. Partitions that Dagster does not know yet are added first.
+If a run fails, its log says why, and the other runs continue.
 """
 
 import argparse
@@ -15,8 +15,9 @@ from orchestration.definitions import defs
 from orchestration.jobs import planning
 from orchestration.runs import known_cohorts, run_requests
 
-#: Dagster's connections: time-out of a query, milliseconds; maximum age for reuse, seconds; maximum
-#: number beside the first. The age is short, because a query fails on a lost connection.
+#: Limits of Dagster's connections: milliseconds until a query times out, seconds for which a
+#: connection is reused, and maximum number of connections beside the first. Connections are not
+#: reused for long, because a query on a lost connection fails.
 _STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 60_000, 5, 20
 
 
@@ -37,7 +38,7 @@ def run(cohorts: Sequence[str], instance: dg.DagsterInstance) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Plan; the exit code is 0 if every run succeeded."""
+    """Plan the cohorts in the arguments; return 0 if every run succeeded, else 1."""
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=__doc__)
     parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
     cohorts = parser.parse_args(words).cohorts

@@ -1,7 +1,7 @@
 """`python -m orchestration.switches`: what runs in Dagster, as JSON, for `fairlead doctor`.
 
-Belongs here: reading the instance of `DAGSTER_HOME`. Does not: advice, which must work without
-Dagster.
+Belongs here: reading the instance of `DAGSTER_HOME`. Does not: advice (`fairlead.surfaces.doctor`),
+which must work without Dagster.
 """
 
 import json
@@ -13,7 +13,7 @@ import dagster as dg
 def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
     """Return sensors and schedules that are on and off, their last ticks, and dead daemons.
 
-    A sensor that is on by default and was never switched is in neither list.
+    A sensor that is on by default and was never switched is neither in `on` nor in `off`.
     """
     states = instance.all_instigator_state()
     daemons = instance.get_daemon_statuses()

@@ -1,17 +1,18 @@
-"""How often schedules and sensors tick; Dagster fixes this when the code location loads.
+"""Intervals of schedules and sensors, which are fixed when Dagster loads the code location.
 
-Belongs here: the settings for this. Does not: other settings, which each tick and run reads again.
+Belongs here: settings that define intervals. Does not: other settings, which each tick and each run
+reads again.
 """
 
 from fairlead.errors import ConfigurationError
 from fairlead.settings import PlanningSettings, SamplingSettings, load_settings
 
-#: Seconds. Dagster's daemon calls sensors every five seconds at most.
+#: Limits of the interval, seconds. Dagster's daemon calls a sensor at most once in five seconds.
 _LEAST_S, _MOST_S = 5, 30
 
 
 def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
-    """Return the settings; if they are invalid, the defaults, since each tick reports the error."""
+    """Return the settings; if they are invalid, the defaults: each tick reports the error."""
     try:
         settings = load_settings()
     except ConfigurationError:

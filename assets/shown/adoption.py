@@ -10,17 +10,17 @@ from fairlead.workflows.adoption import Observed
 
 
 def least_adherent_first(seen: Sequence[Observed]) -> list[str]:
-    """Return the groups: those that could not be read first, then by adherence, ascending."""
+    """Return the groups: first those that could not be read, then by ascending adherence."""
     return [observed.plan.group for observed in sorted(seen, key=_adherence)]
 
 
 def describe(seen: Sequence[Observed], groups: Sequence[str]) -> dict[str, Any]:
-    """Return the adherence of some groups.
+    """Return metadata about the adherence of some groups.
 
     Parameters
     ----------
     seen
-        Groups that have a published plan.
+        The adoption of every published plan in the run.
     groups
         The groups to show, the least adherent first.
     """

@@ -22,7 +22,7 @@ COLUMNS: Final = [
 
 
 def worst_first(candidates: pa.Table) -> list[str]:
-    """Return the groups of a table of candidates by forecast lag, then by lag, descending."""
+    """Return the groups in a table of candidates, by descending forecast lag, then by lag."""
     observed = candidates.filter(pc.equal(candidates["assignor"], OBSERVED))
     ordered = observed.sort_by(
         [("forecast_time_lag_s", "descending"), ("lag_max", "descending"), ("group", "ascending")]
@@ -31,7 +31,7 @@ def worst_first(candidates: pa.Table) -> list[str]:
 
 
 def describe(candidates: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
-    """Return the analysis of some groups.
+    """Return metadata about the analysis of some groups.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return how long records take and how busy consumers are; empty texts if not reported."""
+    """Return the reported time per record and busy share of consumers; "" if not reported."""
     labels = (FIGURES[name].label for name in ("seconds_per_record", "busy"))
     return dict.fromkeys(labels, "") | work_of_group(json.loads(row["reported"] or "{}"))
 

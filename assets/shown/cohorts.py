@@ -1,7 +1,7 @@
-"""Metadata by partition of a run: each cohort shows its own groups, also in runs over many cohorts.
+"""Metadata of each partition of a run, so that each cohort shows its own groups.
 
-Dagster stores metadata for each partition of a run; adding metadata to one partition reads that of
-all partitions. So only the `DETAILED` cohorts that need attention most show their groups.
+Whenever metadata is added to one partition of a run, Dagster reads the metadata of all its
+partitions. Therefore only the `DETAILED` cohorts that need attention most show their groups.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from fairlead.settings import Settings, WebSettings
 #: Maximum number of cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
-#: A function from groups, worst first, to their metadata.
+#: Returns the metadata of groups, which are given worst first.
 Describe = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
@@ -30,7 +30,7 @@ def materialized(
     settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
-    """Return a step's result, in which every cohort shows its own groups.
+    """Return a step's result, with metadata of each cohort that describe the cohort's groups.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def materialized(
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
-        (members,) = cohorts.values()  # a snapshot may hold groups of other cohorts
+        (members,) = cohorts.values()  # without groups of other cohorts in the snapshot
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
         return _materialized_each(context, cohorts, show)
@@ -83,9 +83,9 @@ def step_metadata(
 def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Materialize every cohort except the run's own partition, whose metadata is returned.
+    """Log a materialization of each cohort; return the result for the run's own partition.
 
-    A run has one partition or a range of partitions; chosen cohorts need not be a range.
+    Dagster materializes only the run's own partition, since the chosen cohorts need not be a range.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
@@ -102,7 +102,7 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Map each cohort to its groups, in the order of the groups; cohorts without groups come last.
+    """Map cohorts to their groups, both in the order of `groups`; empty cohorts come last.
 
     Examples
     --------

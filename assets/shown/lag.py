@@ -25,7 +25,7 @@ def worst_first(lag: pa.Table) -> list[str]:
 
 
 def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
-    """Return the lag of some groups.
+    """Return metadata about the lag of some groups.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metadata of `assignment_plan`: every decision, and one plan with its moves and its approval."""
+"""Metadata of `assignment_plan`: every decision, and the moves and approval of one plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _COMPARED: Final = (
     *("forecast_time_lag_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
-#: What happens next, by the state of a plan.
+#: State of a plan to what happens next.
 FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
     "published": "consumers follow it: see plan_adoption; the job withdraw withdraws it",
@@ -59,7 +59,7 @@ class Detail:
     predicted
         The plan's metrics.
     policy
-        The policy's decision on its approval; "" if an earlier run made the plan.
+        The policy's decision on the plan's approval; "" if an earlier run made the plan.
     """
 
     plan: StoredPlan
@@ -76,7 +76,10 @@ def detail_of(
     groups: Sequence[str],
     warn: Callable[[str], None],
 ) -> Detail | None:
-    """Return the plan to show in detail: the first that waits for a person, else the first."""
+    """Return the plan to show in detail: the first that waits for a person, else the first.
+
+    None: no group has a plan, or the bytes of this plan do not verify.
+    """
     by_group = {outcome.decision.group: outcome for outcome in outcomes}
     plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
     known_plans = [plan for plan in plans if plan is not None]
@@ -86,7 +89,7 @@ def detail_of(
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        warn(f"Group {plan.group}: {error}")  # a check reports it, and the next plan replaces it
+        warn(f"Group {plan.group}: {error}")  # an asset check fails, too; the next plan replaces it
         return None
     return Detail(
         plan=plan,
@@ -97,7 +100,10 @@ def detail_of(
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failures, plans that wait for a person, then by forecast, then by lag."""
+    """Return the groups: failed ones, then those with a plan that waits for a person, then others.
+
+    Each of the three parts is sorted by forecast lag, then by lag, descending.
+    """
     ordered = sorted(outcomes, key=_attention)
     return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
 
@@ -105,7 +111,7 @@ def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
 def describe(
     outcomes: Sequence[Outcome], groups: Sequence[str], detail: Detail | None, web: WebSettings
 ) -> dict[str, Any]:
-    """Return the decisions on some groups.
+    """Return metadata about the decisions on some groups.
 
     Parameters
     ----------
@@ -114,7 +120,7 @@ def describe(
     groups
         The groups to show, in the order of `worst_first`.
     detail
-        The plan to show in detail, of one of these groups.
+        The plan of one of these groups that is shown in detail.
     web
         The address of the pages.
     """
@@ -196,7 +202,7 @@ def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetada
 
 
 def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
-    """Return the known figures of an assignment, by label, as text."""
+    """Return the known figures of an assignment: label to text."""
     if not metrics:
         return {}
     known = {**metrics, "imbalance": imbalance(metrics)}
@@ -236,7 +242,7 @@ def _forecast_time_lag_s(outcome: Outcome) -> float:
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
-    """Return how a person approves or rejects a plan; empty if the plan was decided already."""
+    """Return how a person can approve or reject a plan; empty if it is decided already."""
     if plan.state != "proposed":
         return {}
     if plan.shadow:
@@ -261,9 +267,10 @@ def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
 
 
 def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata about a step in the life of a plan after its run.
+    """Return metadata about a step of a plan after the run that made it, such as its approval.
 
-    The keys are those of `describe` whose values are out of date: the UI shows each key's newest.
+    The step makes some metadata of `describe` out of date. The result has the same keys, because
+    the UI shows the newest value of each key.
 
     Parameters
     ----------

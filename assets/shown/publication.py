@@ -14,16 +14,16 @@ from fairlead.workflows.reconciling import StepResult
 def describe(
     results: Sequence[StepResult], current: Sequence[StoredPlan], groups: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the publication of the approved plans of some groups.
+    """Return metadata about the publication of some groups' plans.
 
     Parameters
     ----------
     results
-        The steps of this reconciliation.
+        The steps of the reconciling pass.
     current
         The published and the proposed plans.
     groups
-        The groups to show, those with a refused plan first.
+        The groups to show, in this order.
     """
     selected = in_order(results, groups, attrgetter("group"))
     ordered = in_order(current, groups, attrgetter("group"))
@@ -64,6 +64,6 @@ def _row(plan: StoredPlan | StepResult, outcome: str, why: str) -> dict[str, Any
 
 
 def _place(plan: StoredPlan) -> str:
-    """Return where consumers read a plan, and when its lease ends."""
+    """Return a plan's position in the plan topic, and the end of its lease."""
     until = "no lease yet" if plan.lease_until is None else f"until {moment(plan.lease_until)}"
     return f"in {plan.topic}-{plan.partition} at offset {plan.record_offset}, {until}"

@@ -1,5 +1,5 @@
--- Databases and logins, when the volume is new. Each service has the rights it needs: the owner
--- migrates, the planner writes, the reader shows.
+-- Creates databases and logins when the volume is new. Each login has only the rights that its service
+-- needs: the owner migrates, the planner writes, the reader reads for pages and metrics.
 
 \getenv dagster DAGSTER_PASSWORD
 \getenv owner OWNER_PASSWORD
@@ -10,7 +10,7 @@
 CREATE USER dagster PASSWORD :'dagster';
 CREATE DATABASE dagster OWNER dagster;
 
--- The schema grants to these; to create them takes more than its owner may.
+-- The migration of the schema grants rights to these roles, but the schema's owner may not create roles.
 CREATE ROLE fairlead_planner NOLOGIN;
 CREATE ROLE fairlead_approver NOLOGIN;
 CREATE ROLE fairlead_reader NOLOGIN;
@@ -22,8 +22,9 @@ CREATE USER approver PASSWORD :'approver' IN ROLE fairlead_approver CONNECTION L
 CREATE USER reader PASSWORD :'reader' IN ROLE fairlead_reader CONNECTION LIMIT 20;
 CREATE DATABASE fairlead OWNER owner;
 
--- Without a right to any table, a login could still fill the server's one lock table with advisory
--- locks, and its disk with large objects. The owner may lock: its migrations take turns by a lock.
+-- Even without a right to any table, a login could fill the server's only table of locks with advisory
+-- locks, and the disk with large objects. The owner keeps these rights, since migrations take turns with
+-- an advisory lock.
 \connect fairlead
 DO $$
 DECLARE

@@ -37,7 +37,7 @@ def page_url(web: "WebSettings", group: str, version: int | None = None) -> str 
 
 
 def page_address(page: str, **query: str | int) -> str:
-    """Return an address relative to the list of groups, whose path depends on the proxy.
+    """Return a page's address relative to the list of groups, since a proxy may add a path.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def page_address(page: str, **query: str | int) -> str:
 
 
 def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
-    """Return the address of an asset's page for a cohort; None without a UI.
+    """Return the address of an asset's page for a cohort; None if `base` is None.
 
     Examples
     --------
@@ -111,9 +111,9 @@ def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
 
 
 def _yaml(value: str | int) -> str:
-    r"""Write a value as YAML, with escapes for all but printable ASCII.
+    r"""Return a value as YAML; all characters except printable ASCII are escaped.
 
-    YAML does not read JSON's surrogate pairs.
+    JSON's escapes cannot be used, because YAML does not read surrogate pairs.
 
     Examples
     --------

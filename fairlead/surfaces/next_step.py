@@ -1,7 +1,7 @@
 """The next step for a group, whether it follows its plan, and why it is not sampled.
 
-Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Does not: their order,
-nor links.
+Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Does not: the order of
+rows, nor links.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-#: Whether a group's consumers follow its plan.
+#: Results of `follows`: whether a group's consumers follow its plan.
 FOLLOWS: Final = ("yes", "partly", "no", "unknown", "no plan", "no members")
 _WAITING: Final = {"proposed": "decide", "shadow": "see what it would save"}
 _NEXT: Final = {
@@ -69,7 +69,7 @@ def follows(row: Row) -> str:
 
 
 def is_checked(row: Row) -> bool:
-    """Whether the share of the plan that members follow is known; not if there are no members.
+    """Whether a group's adherence to its plan is known; False if it has no members.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     row
         A row of `read_groups`.
     undecided
-        Groups that need a plan while no planning run decides on them.
+        Groups that need a plan, but on which no planning run decides.
     resting
         Groups in back-off: their last plan was a regression.
 

@@ -26,16 +26,16 @@ class Offer:
     Parameters
     ----------
     label
-        The text of its link.
+        The text of the link.
     address
         Address of the page that describes the step and asks for a reason, relative to the list of
         groups; None: the step is not possible on a page.
     command
         The command in a shell.
     statement
-        The statement in psql, for decisions on a proposed version; "": the step is another.
+        The statement in psql that approves or rejects a proposed version; "" for other steps.
     launchpad
-        Address in the Dagster UI; None if it is not known or would be refused.
+        Address in the Dagster UI; None if unknown, or if Dagster's user may not take the step.
     """
 
     label: str
@@ -89,9 +89,10 @@ def of_version(
 
 
 def approve(plan: "StoredPlan", dagster_url: str | None) -> Offer:
-    """Return how to approve a plan, by its hash.
+    """Return the step that approves a plan by its hash.
 
-    With four eyes there is no launchpad: Dagster's database user is a planner.
+    If the plan needs four eyes, the step has no launchpad: Dagster's database user is a planner,
+    who may not approve.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def approve(plan: "StoredPlan", dagster_url: str | None) -> Offer:
 
 
 def reject(plan: "StoredPlan", dagster_url: str | None) -> Offer:
-    """Return how to reject a plan; `dagster_url` as for `approve`."""
+    """Return the step that rejects a plan; `dagster_url` is as for `approve`."""
     statement = sql_call("reject_plan", plan.group, plan.version, REASON)
     return _decision("reject", plan, statement, dagster_url)
 
@@ -122,14 +123,14 @@ def _decision(
 
 
 def _address(verb: str, plan: "StoredPlan") -> str | None:
-    """Return the page of a step; None if it needs a second database user."""
+    """Return the address of a step's page; None if the step needs a second database user."""
     if verb != "reject" and plan.four_eyes == "database":
         return None
     return page_address("act", do=verb, group=plan.group, version=plan.version)
 
 
 def of_freeze(group: str | None, *, frozen: bool) -> Offer:
-    """Return the step that freezes or unfreezes a group, or, with None, all groups.
+    """Return the step that freezes or unfreezes a group; None: all groups.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def of_freeze(group: str | None, *, frozen: bool) -> Offer:
 
 
 def of_hot_partitions(group: str, diagnosis: str | None, names: Sequence[str]) -> list[str]:
-    """Return the commands that list the keys of a group's hot partitions, of the first few.
+    """Return commands that list the keys of the first few hot partitions of a group.
 
     Examples
     --------

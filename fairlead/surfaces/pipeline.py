@@ -15,7 +15,7 @@ from fairlead.surfaces.links import LOCATION
 CHECKOUT: Final = Path(__file__).parents[2]
 _WHEEL: Final = CHECKOUT / "fairlead_planner"
 _INSTALLED: Final = (_WHEEL / "orchestration").is_dir()
-#: Package for `python -m`.
+#: Name of the pipeline's package for `python -m`.
 PIPELINE: Final = "fairlead_planner.orchestration" if _INSTALLED else "orchestration"
 HOME_VARIABLE: Final = "DAGSTER_HOME"
 _SOCKET: Final = """\

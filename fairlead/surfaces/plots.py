@@ -1,9 +1,9 @@
-"""Plots in a page's own markup: lines over time, and owners of partitions as strips.
+"""Plots as SVG in a page: lines over time, and strips that show the owners of partitions.
 
-Belongs here: SVG written directly, in under a millisecond, because a group's page has several.
-Does not: computing the figures, nor placing a plot. Equal input gives equal SVG.
+Belongs here: writing SVG without a library, in under a millisecond, because a group's page has
+several plots. Does not: computing the figures, nor placing a plot. Equal input gives equal SVG.
 
-Names differ in colour and in dashes or letters.
+Names can be told apart without colours, too: by the dashes of lines, or by the letters in strips.
 """
 
 import math
@@ -22,7 +22,7 @@ COLOURS: Final = (
 _GREY: Final = "#808080"
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _WIDTH, _LEFT, _RIGHT = 720, 76, 12
-#: Left margin with names of partitions.
+#: Left margin of a plot with the names of partitions.
 _NAMED: Final = 140
 _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
@@ -47,13 +47,13 @@ def over_time(
     at
         Times, time-zone-aware, ascending.
     series
-        Name to a value for each time; None leaves a gap. At most as many as `COLOURS`.
+        Name of a line to its value at each time; None leaves a gap. At most one line per colour.
     title
         Description for screen readers.
     written
         Formats a value of the axis.
     units
-        Units of large values, ascending: the axis ends at a round number of one.
+        Units of large values, ascending. The axis ends at a round number of one of the units.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _path(places: Sequence[float], values: Sequence[float | None], top: float) -
         y = _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / top)
         path += f"{'M' if gap else 'L'}{x:g},{y:.4g}"
         gap = False
-    # A single value is a line of no length, visible by its round ends.
+    # "h0" is a line of length 0. With round ends, it shows a single value as a dot.
     return path + "h0" * bool(path)
 
 
@@ -176,7 +176,7 @@ def _x(ends: _Ends, moment: datetime, left: int = _LEFT) -> float:
 
 
 def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
-    """Return labels of the first time, the middle and the last, below a plot."""
+    """Return the labels below a plot: the first time, the middle and the last time."""
     if ends is None:
         return ""
     first, length = ends[0], ends[1] - ends[0]
@@ -190,7 +190,7 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: the next round number that has a round half."""
+    """Return the end of an axis: the next round number from `value` on whose half is round, too."""
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

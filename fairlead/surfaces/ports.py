@@ -1,8 +1,8 @@
-"""Default ports, apart from the servers so that the command line need not import these."""
+"""Default ports, in a module of their own so that commands need not import the servers."""
 
 from typing import Final
 
-#: Metrics and pages, in the range of Prometheus exporters.
+#: Port of metrics and pages, in the range of Prometheus exporters.
 PAGES_PORT: Final = 9464
-#: Dagster's UI: the default of Dagster.
+#: Port of Dagster's UI: Dagster's own default.
 DAGSTER_PORT: Final = 3000

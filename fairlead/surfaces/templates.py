@@ -1,4 +1,4 @@
-"""HTML from templates, with one environment for pages of the server, reviews and surveys.
+"""HTML from Jinja templates, for the server's pages, reviews and surveys.
 
 Belongs here: escaping, and filters that format figures. Does not: the content of a page.
 """
@@ -20,7 +20,7 @@ def environment(*packages: str) -> Environment:
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(f"fairlead.surfaces.{name}") for name in packages]),
         autoescape=True,  # groups, topics, consumers and reasons may contain markup
-        finalize=on_page,  # except text to be copied, which templates escape
+        finalize=on_page,  # text that users copy is escaped in templates instead
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -22,9 +22,10 @@ from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
 CHECK_EVERY_S: Final = 1.0
-#: Seconds after which a member holds up its group: two of the default `heartbeat.interval.ms`.
+#: Seconds after which a member that keeps partitions of other members is reported: twice the
+#: default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
-#: Seconds. Time in which consumers can rejoin after a publication.
+#: Seconds that consumers have to rejoin after a publication.
 PATIENCE_S: Final = 20.0
 
 
@@ -35,11 +36,12 @@ class Adoption:
     Parameters
     ----------
     planned
-        Number of partitions with an owner in the plan, fitted to the live members.
+        Number of partitions that have an owner in the plan after the plan is fitted to the live
+        members.
     as_planned
-        Number of partitions that their planned owner owns.
+        Number of these partitions that their planned owner owns.
     holders
-        Members that own partitions planned for others, ascending.
+        Members that own partitions planned for other members, ascending.
     """
 
     planned: int
@@ -58,7 +60,7 @@ def compare(
     subscriptions: Mapping[str, Collection[str]] | None = None,
     partition_counts: Mapping[str, int] | None = None,
 ) -> Adoption:
-    """Compare a live assignment with a plan, fitted to the live members.
+    """Fit a plan to the live members, and compare the live assignment with the result.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def compare(
         Live member to its topics. Default: its topics in the plan, or all topics if it is not in
         the plan.
     partition_counts
-        Present numbers of partitions; None: as in the plan.
+        Topic to its present number of partitions; None: the numbers in the plan.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class Observed:
     plan
         The plan.
     at
-        Time of the live assignment; None: it was not read.
+        Time of the live assignment; None: the assignment could not be read.
     adoption
         The degree to which the group follows the plan; None: the assignment could not be read.
     error
@@ -128,7 +130,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """Members that have delayed the group for `HELD_UP_S`, and the remedy; "": none."""
+        """Text about members that have delayed the group for `HELD_UP_S`; "" if none has."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
@@ -145,18 +147,18 @@ def observe(
     patiently: Collection[str],
     until: float,
 ) -> list[Observed]:
-    """Check whether groups follow their published plans; check some again until they do.
+    """Check whether groups follow their published plans; check those in `patiently` repeatedly.
 
     Parameters
     ----------
     plans
         Published plans, one per group.
     live
-        Describes the present groups.
+        Describes groups as they are now.
     patiently
         Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
-        Time to stop, by `time.monotonic()`.
+        When to stop these checks, as a value of `time.monotonic()`.
 
     Returns
     -------
@@ -206,8 +208,8 @@ def check(
     live
         Describes groups as they are now.
     wait_s
-        Seconds for which a group is checked again until it follows its plan completely, if the
-        plan was not checked before.
+        Maximum seconds for which a group is checked again until it follows its plan completely.
+        Groups whose plan was checked before are checked only once.
     log
         Called with a line of text before the check.
     """
@@ -241,7 +243,7 @@ def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupEr
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return the new check, with only the holders that every check so far has found."""
+    """Return the new check; its `holders` are those members that every check so far has found."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)

@@ -1,8 +1,8 @@
 """Automatic rollback: the previous version replaces a plan that made its group worse.
 
-Belongs here: the version to return to, and whether a person decides. Does not: the verdict
-(`fairlead.domain.regression`), creating the version (`rollback`), nor withdrawing a first plan,
-which the publication pass does.
+Belongs here: the version to return to, and whether a person decides. Does not: detecting a
+regression (`fairlead.domain.regression`), creating the version (`rollback`), nor withdrawing a
+first plan, which has no previous version (`publication`).
 """
 
 import logging
@@ -21,7 +21,7 @@ from fairlead.workflows.proposal import APPROVER
 from fairlead.workflows.rollback import rollback
 
 _log = logging.getLogger(__name__)
-#: The actor of these rollbacks.
+#: Name of the actor of automatic rollbacks in the plan's history.
 ACTOR: Final = "regression check"
 
 
@@ -33,11 +33,11 @@ def roll_back_regressions(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> list[StoredPlan]:
-    """Record published plans that made their groups worse, and create their rollbacks.
+    """Record published plans that made their groups worse, and propose to roll these back.
 
     If the policy approves plans automatically, the rollback is approved even if it does not meet
     other conditions, such as an improvement. Under other policies rollbacks wait for a person. Also
-    creates the rollbacks that an earlier call did not create because of a crash.
+    proposes the rollbacks that an earlier call did not propose because of a crash.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def roll_back_regressions(
 
     Returns
     -------
-    The new versions. A group's first plan is not replaced: the publication pass withdraws it.
+    The new versions. For a group's first plan there is none: the publication pass withdraws it.
     """
     sure = {group: analysed for group, analysed in regressions.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():

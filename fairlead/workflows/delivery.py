@@ -1,7 +1,7 @@
 """Delivery: the records that the reconciler sends and reads back.
 
-Belongs here: options of records, creating a record, reading one like followers. Does not: the order
-of records (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, reading a record as followers do. Does not: the
+order of records (`reconciling`), Kafka (`fairlead.kafka`).
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class PublishOptions:
         return None if self.signer is None else self.signer.verifier()
 
     def outgoing(self, entry: OutboxEntry, origin: Origin) -> Outgoing:
-        """Return the record of an entry."""
+        """Return the record to send for an entry of the outbox."""
         plan = entry.plan
         withdrawn = entry.kind == "withdrawn"
         value = withdrawn_value(plan.group, plan.version) if withdrawn else plan.document

@@ -36,7 +36,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: Minimum number of groups for several processes, each of which takes seconds to start.
+#: Minimum number of groups for which several processes are used. Each takes seconds to start.
 MANY: Final = 1_000
 
 #: Kafka's name for the state of a group without members.
@@ -60,9 +60,9 @@ class Diagnosed:
     findings
         Group to the time of its sample, and its findings.
     requests
-        Groups for which a plan is worth its cost.
+        Group to its request for a plan, if a plan is worth its cost.
     worse
-        Groups that seem worse because of the plan or rollback that they follow.
+        Group to the regression that its published plan or rollback seems to have caused.
     """
 
     findings: dict[str, tuple[datetime, Findings]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ def diagnose(
     policies: Sequence[Policy],
     memory: GroupMemories,
 ) -> Diagnosed:
-    """Analyse groups by the samples of the last hour.
+    """Analyse groups with the samples of the last hour.
 
     Parameters
     ----------
@@ -85,26 +85,27 @@ def diagnose(
     seen
         Parts of the newest sample; each group is in one part.
     policies
-        From the settings.
+        The policies of the settings.
     memory
         Stored memories of the groups.
 
     Returns
     -------
-    Groups that could not be read, or whose members read nothing, are missing. A group without
-    members gets the diagnosis unknown if it had members before.
+    Diagnoses of all groups except those that could not be read, or whose members read nothing. A
+    group without members has the diagnosis `unknown` if it had members before.
 
     Notes
     -----
-    Candidates are computed only if the forecast asks for a plan: a healthy group costs only its
-    forecast. From `MANY` groups on, one process per core of the machine shares the work.
+    Candidates are computed only if a group's forecast shows that a plan may be needed. For a
+    healthy group, only the forecast is computed. `MANY` groups or more are divided among several
+    processes, at most one per core.
     """
     work = partial(_diagnose, archive, policies)
     questions = [(portion, memory.select(portion["group"].to_pylist())) for portion in seen]
     if sum(portion.num_rows for portion in seen) < MANY:
         portions = [work(*question) for question in questions]
     else:
-        # Not forked: clients of brokers and databases have threads.
+        # Spawned, not forked, because clients of brokers and databases have threads.
         processes = min(len(seen), os.cpu_count() or 1)
         with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
             portions = list(pool.map(work, *zip(*questions, strict=True)))
@@ -120,7 +121,8 @@ def _diagnose(
     archive: SampleArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _analysed(archive, seen, policies, memory, EVERY_SAMPLE)
-    # Groups without memories are analysed with samples of the whole day before they get a plan.
+    # Before groups without remembered capacities get a plan, analyse them again, with samples of a
+    # whole day.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
@@ -140,7 +142,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups from this much history; an error of a group is only logged."""
+    """Analyse groups with samples that go back by `history`; only log errors of single groups."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed
@@ -161,7 +163,7 @@ def _analysed(
         try:
             question = question_about(group, planning)
             _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
-        except ValueError as error:  # for example unknown offsets, which the next sample may have
+        except ValueError as error:  # for example, offsets are unknown in this sample
             _log.info("group %s: not diagnosed: %s", group.name, error)
         except Exception:  # noqa: BLE001 - one group's data must not end the sample
             _log.exception("group %s: not diagnosed", group.name)
@@ -200,9 +202,10 @@ def members_changed(
     seen: Sequence[pa.Table],
     published: Sequence[StoredPlan],
 ) -> dict[str, PlanRequest]:
-    """Return requests that list changes of members since the group's published plan.
+    """Return the requests, with the changes of members since the published plan as reasons.
 
-    Followers fit a plan to the present members; a request means that this was not enough.
+    Followers fit a plan to the present members. A request for a plan means that this was not
+    enough.
 
     Parameters
     ----------
@@ -240,7 +243,7 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
 
 
 def _sample(group: Group, question: Question, decision: PlanDecision) -> StoredSample:
-    """Return the sample of a group to store for its page."""
+    """Return the figures of a group's newest sample to store for the group's page."""
     problem, outlook = question.problem, decision.outlook
     known = decision.diagnosis.name != "unknown"
     laid_out = {

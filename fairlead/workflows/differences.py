@@ -20,7 +20,7 @@ from fairlead.wire.record_reading import VerifiedRecord
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import accepted
 
-#: Records have leases in milliseconds: smaller differences do not count.
+#: Leases that differ by less than this count as equal, because records round to milliseconds.
 _EXACT: Final = timedelta(seconds=1)
 
 
@@ -35,7 +35,7 @@ class Difference:
     what
         The difference.
     beyond
-        An epoch that the next record must exceed; None: the record keeps its epoch.
+        An epoch that the next record's epoch must exceed; None: the epoch stays the same.
     """
 
     plan: StoredPlan
@@ -50,7 +50,7 @@ def differences(
     topic: PlanTopic,
     verifier: Verifier | None,
 ) -> list[Difference]:
-    """Compare the newest record of groups with the version published or withdrawn last.
+    """Compare each group's newest record with the version that was published or withdrawn last.
 
     Groups with a pending record are left out.
 
@@ -59,7 +59,7 @@ def differences(
     groups
         Groups to compare; None: all.
     verifier
-        Recognises the planner's own records; None: they are not signed.
+        Verifies that records are the planner's; None: records are not signed.
     """
     complete = [group for group in plans.outbox().standing(groups) if group.entry is None]
     compared = []
@@ -74,7 +74,7 @@ def differences(
 def by_partition(
     topic: PlanTopic, groups: Iterable[Standing]
 ) -> Iterator[tuple[int, list[Standing], Mapping[str, Record]]]:
-    """Yield each partition with its groups, and the newest records of those that had a plan."""
+    """Yield each partition, its groups, and the newest record of each group that had a plan."""
     groups_of: dict[int, list[Standing]] = {}
     for group in groups:
         groups_of.setdefault(topic.partition_for_key(group.group), []).append(group)
@@ -91,7 +91,7 @@ def compare(
     if plan is None or sent is None:
         return None
     read = None if record is None else accepted(record, origin, verifier)
-    unsigned = verifier is None  # then followers accept tombstones
+    unsigned = verifier is None  # followers then accept tombstones
     if record is not None and unsigned and record.tombstone > min(record.began, sent.record_offset):
         # Followers have dropped the plan, and ignore the same version in the same epoch.
         return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)

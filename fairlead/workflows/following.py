@@ -1,7 +1,7 @@
 """Groups that brokers assign: send members to brokers, and trigger rebalances for new plans.
 
-Belongs here: groups of the consumer protocol (KIP-848) with a published plan: the record of their
-members, and rebalance triggers while the broker's target differs from the plan. Does not:
+Belongs here: sending the record of a group's members, and triggering rebalances while the broker's
+target assignment differs from the plan, for groups of the consumer protocol (KIP-848). Does not:
 publishing plans (`publication`), nor the adherence of consumers (`adoption`).
 
 Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
@@ -47,19 +47,19 @@ def follow(
 ) -> list[BrokerAdoption]:
     """Make brokers follow the published plans of the groups that they assign.
 
-    Sends the record of members, then triggers rebalances of groups whose target differs from their
-    plan. Errors of Kafka and of plans are in the result or the log.
+    Sends the record of members, then triggers a rebalance of each group whose target assignment
+    differs from its plan. Errors of Kafka and of plans are in the result or the log.
 
     Parameters
     ----------
     gateway, settings
         The cluster.
     groups
-        Groups; those that no broker assigns are skipped.
+        Names of groups; groups that no broker assigns are skipped.
     published
         Returns the published plans of groups.
     stays_s
-        Maximum stays of consecutive rebalance triggers, in seconds.
+        Maximum seconds for which each consecutive rebalance trigger stays in a group.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def follow(
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        unusable = _ensure(topic)  # even without a plan: brokers assign only once it exists
+        unusable = _ensure(topic)  # even without a plan: brokers need this topic to assign
         wanted = {plan.group: plan for plan in published(assigned)}
         described_groups = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
@@ -114,7 +114,7 @@ def send_members(
     groups: Mapping[str, BrokerGroup],
     topics: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Send brokers the changed members of groups; return why that failed, or "".
+    """Send brokers the members of groups whose members changed; return why that failed, or "".
 
     Parameters
     ----------

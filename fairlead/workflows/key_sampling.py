@@ -32,7 +32,7 @@ def report_on_keys(
     minutes: float = 60.0,
     show_keys: bool = False,
 ) -> dict[str, Any]:
-    """Sample the last minutes of a topic and report on its keys, as `key_report` does.
+    """Sample the last minutes of a topic, and return the `key_report` on its keys.
 
     Parameters
     ----------

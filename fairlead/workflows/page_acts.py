@@ -1,7 +1,7 @@
 """Rollbacks and withdrawals that people requested on pages; the planner carries them out.
 
-Belongs here: carrying out each request once, and answering it. Does not: the steps (`rollback`,
-`reconciling`), nor who may request them (the database).
+Belongs here: carrying out each request once, and storing the answer. Does not: the steps
+(`rollback`, `reconciling`), nor who may request steps (the database).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,9 +28,9 @@ def take_up(
     options: PublishOptions,
     now: datetime,
 ) -> dict[str, str]:
-    """Carry out requests from pages; return the answers by group.
+    """Carry out requests from pages; return the answer to each group's request.
 
-    Continues requests of a crashed run, without a second version or a second withdrawal.
+    Also completes requests of a run that crashed, without a second version or withdrawal.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def take_up(
     groups
         Groups whose requests are carried out.
     policies
-        From the settings: approval and expiry of a rollback.
+        The policies of the settings; they define approval and expiry of a rollback.
     live
         Returns the present description of a group.
     topic, options
@@ -50,7 +50,7 @@ def take_up(
     Raises
     ------
     KafkaUnavailableError, StoreUnavailableError
-        Requests without an answer stay open.
+        A service does not answer. Requests without an answer stay open.
     """
     answers: dict[str, str] = {}
     for act in acts.asked(store.engine, groups):

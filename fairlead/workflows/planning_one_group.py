@@ -27,7 +27,7 @@ from fairlead.spark.planning import as_batch
 
 @dataclass(frozen=True)
 class Planned:
-    """The plan of one group; nothing is stored.
+    """The result of planning one group, of which nothing is stored yet.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def plan_group(
     memory: GroupMemories,
     now: datetime,
 ) -> Planned:
-    """Sample a group, and decide on it.
+    """Sample a group, and decide whether it gets a plan.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def plan_group(
     group
         A group of the cluster.
     policies
-        From the settings; the most specific one decides.
+        The policies of the settings; the most specific policy for the group decides.
     memory
         Memory of the analysis, from the plan store.
     now
@@ -75,7 +75,7 @@ def plan_group(
     GroupError
         The group cannot be read.
     KafkaUnavailableError
-        No answer in time.
+        Brokers do not answer in time.
     """
     snapshot = gateway.snapshot([group], before=archive.newest([group]))
     if error := snapshot.samples["error"][0].as_py():

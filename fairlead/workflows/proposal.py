@@ -1,4 +1,4 @@
-"""Proposal: a draft becomes a version, and is approved immediately if the policy allows it.
+"""Proposal: make a draft a version, and approve it immediately if the policy allows that.
 
 Belongs here: storing and approving decisions, unless a waiting or published version is enough. Does
 not: the rules of approval (`approval`), nor a person's approval
@@ -21,13 +21,13 @@ from fairlead.domain.records import Decision, PlanDraft, StoredDecision, StoredP
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
-if TYPE_CHECKING:  # a dry run does not wait for the import of the models
+if TYPE_CHECKING:  # so that a dry run does not wait for this import
     from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
 _NOTHING: Final = ApprovalDecision(approved=False, reason="")
 
-#: A decision to store, and the policy's answer.
+#: A decision to store, and the policy's decision on approval.
 Weighed = tuple[Decision, ApprovalDecision]
 
 
@@ -42,7 +42,7 @@ class Outcome:
     stored
         The stored decision.
     approval
-        The policy's answer; without a reason if there is no plan.
+        The policy's decision on approval; its reason is "" if there is no plan.
     """
 
     decision: Decision
@@ -64,8 +64,8 @@ def carry_out(
     - A waiting version still fits the group, and the draft would also wait for a person, but lacks
       the improvement that the policy requires: people need not review the same plan again.
     - A version was made from a newer snapshot.
-    - The published version has the same assignment, or would be as good if followed: a group that
-      does not follow one version would not follow another.
+    - The group does not follow the published version, which has the same assignment as the draft,
+      or would be as good. The group would not follow a new version either.
     - The group is in back-off because a plan caused a regression, and the draft moves partitions.
 
     Parameters
@@ -75,7 +75,7 @@ def carry_out(
     decisions
         Decisions on snapshots, at most one per group.
     policies
-        From the settings.
+        The policies of the settings.
     now
         The time that is compared with the policies' allowed hours.
     """
@@ -106,14 +106,14 @@ def _weighed(
     published: StoredPlan | None,
     now: datetime,
 ) -> Weighed:
-    """Return the decision to store, which depends on present versions, and the policy's answer."""
+    """Return the decision to store, given the present versions, and the policy's answer."""
     if waiting is not None and waiting.shadow != draft.shadow:
-        waiting = None  # the policy has changed: the draft replaces the version
+        waiting = None  # the policy's shadow mode has changed: replace the version
     answer = weigh(draft, policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # the same snapshot: a step is repeated
+    ):  # if the snapshot is the same, a step is repeated
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)
@@ -136,7 +136,7 @@ def weigh(
 def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
     """Store decisions; drafts become the next versions, and are approved if the policy allows it.
 
-    If a step is repeated, a version that was approved before keeps its state.
+    If a step is repeated, a version that is already approved keeps its state.
     """
     stored = store.record_decisions([decision for decision, _ in weighed])
     approved = [
@@ -158,7 +158,7 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
 
 
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
-    """Return a reason that names a version made from a newer snapshot; "" if there is none."""
+    """Return text that names a version made from a newer snapshot; "" if there is none."""
     for version in versions:
         if version.snapshot_at > draft.snapshot_at:
             return f"version {version.version} is {version.state}, and from a newer snapshot"
@@ -185,7 +185,8 @@ def _why_kept(
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
     """Return why a group that does not follow its plan needs no new plan; "" if it needs one.
 
-    If the group follows its plan completely, the analysis has compared the draft with it already.
+    Also returns "" if the group follows its plan completely: then the analysis has compared the
+    draft with this plan already.
     """
     plan = _document_that_fits(published, draft)
     if plan is None:
@@ -215,8 +216,8 @@ def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | 
 def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     """Return why a present version is enough; "" if the draft is better.
 
-    The version suffices if it brings the group within the objective, by the present forecast. If
-    not, the draft must be better by the policy's minimum improvement and the general minimum.
+    The version is enough if, in the present forecast, it brings the group within the objective.
+    If not, the draft must be better by at least the policy's minimum improvement, and by `BETTER`.
     """
     if _owners(plan) == _owners(draft):
         return "which gives the same assignment"
@@ -235,7 +236,7 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
 
 
 def _owners(plan: Shares) -> dict[tuple[str, int], str]:
-    """Return the owner of each partition in a plan; partitions without one are missing."""
+    """Map partitions to their owners in a plan; partitions without an owner are missing."""
     return {
         (topic, number): name
         for name, topics in planned(plan).items()
@@ -245,7 +246,7 @@ def _owners(plan: Shares) -> dict[tuple[str, int], str]:
 
 
 def _owners_before(draft: PlanDraft) -> dict[tuple[str, int], str]:
-    """Return the owner of each partition in the draft's snapshot; those without one are missing."""
+    """Map partitions to their owners in the draft's snapshot, as `_owners` does."""
     owners = _owners(draft)
     columns = (draft.moves[name].to_pylist() for name in ("topic", "partition", "previous_member"))
     for topic, number, previous in zip(*columns, strict=True):

@@ -1,7 +1,7 @@
-"""Publication: a pass of the reconciler over a real cluster, for the groups that need it.
+"""Publication: a pass of the reconciler on a cluster, for the groups that need a pass.
 
 Belongs here: finding due groups in the database; requests from pages; a second attempt if a broker
-died. Does not: the pass (`reconciling`), nor who starts it when (`orchestration`,
+died. Does not: the pass (`reconciling`), nor when a pass starts (`orchestration`,
 `fairlead.surfaces.cli`).
 """
 
@@ -29,13 +29,13 @@ from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
 
 log = logging.getLogger(__name__)
 
-#: Seconds. Time-out of a request in the first attempt: a running broker answers sooner. New clients
-#: find other brokers sooner than clients that were connected to a dead broker.
+#: Seconds. Time-out of a request in the first attempt: a running broker answers sooner. If a broker
+#: is dead, new clients in a second attempt find other brokers sooner than the connected clients.
 FIRST_ATTEMPT_S: Final = 5.0
 
 
 def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
-    """Return the groups that need a pass according to the database, and why others wait.
+    """Return the groups that need a pass according to the database, and why other groups wait.
 
     A group is due if it has an approved plan that is not frozen, a pending record, a lease of which
     a third is over, a plan to withdraw, or a request from a page. After a failed attempt, a plan
@@ -73,18 +73,18 @@ def publish_groups(
 ) -> tuple[dict[str, str], list[StepResult]]:
     """Carry out requests from pages, then reconcile groups, on the cluster of the settings.
 
-    If Kafka does not answer, new clients repeat the pass once: a broker that has just died costs
-    `FIRST_ATTEMPT_S`, not a whole request time-out. Errors are stored with the plans that were not
-    sent.
+    If Kafka does not answer, the pass is repeated once with new clients. Therefore a broker that
+    has just died costs `FIRST_ATTEMPT_S`, not a whole request time-out. Errors are stored with the
+    plans that were not sent.
 
     Parameters
     ----------
     at_most_s
-        Maximum time-out of a request to brokers, if the settings have a longer one.
+        Seconds. Time-out for requests to brokers, unless the settings have a shorter one.
 
     Returns
     -------
-    Answers to requests from pages by group, and the steps of the pass.
+    Group to the answer to its request from a page, and the steps of the pass.
     """
     patience_s = settings.kafka.request_timeout_s
     if at_most_s is not None:
@@ -96,8 +96,8 @@ def publish_groups(
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
         options, now = PublishOptions.of(kafka), datetime.now(UTC)
         with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
-            # Even if there is no plan yet: followers ask for a missing topic at growing intervals,
-            # and errors of the topic should be known before a plan is approved.
+            # Create the topic even if there is no plan yet. Otherwise followers would ask for it at
+            # growing intervals, and its errors would be known only after a plan is approved.
             topic.ensure()
             answers.update(
                 take_up(
@@ -132,7 +132,7 @@ def publish_groups(
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
-    """Return the withdrawals of first plans that made their groups worse, if automatic."""
+    """Return requests to withdraw first plans that caused a regression, unless a person decides."""
     return [
         PublishRequest(
             regression.group,

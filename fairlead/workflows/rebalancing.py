@@ -1,8 +1,8 @@
-"""Trigger rebalances, so that brokers recompute targets that differ from their group's plan.
+"""Trigger rebalances, so that brokers replace target assignments that differ from plans.
 
-Belongs here: conditions and length of a trigger's stay, and whether the target is reached.
-Does not: joining and leaving (`fairlead.kafka.rebalance_trigger`), nor the plans of groups
-(`following`).
+Belongs here: when a trigger joins and how long it stays, and whether the target assignment agrees
+with the plan. Does not: joining and leaving (`fairlead.kafka.rebalance_trigger`), nor the plans of
+groups (`following`).
 """
 
 import time
@@ -19,9 +19,10 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.members import member_names
 
-#: Seconds. How long consecutive rebalance triggers stay in the group. Sum: 11, for the broker's 1 s
-#: between assignments and two heartbeat intervals of 5 s. Short stays come first: if the assignor
-#: did not have the plan at one join, the broker assigns again at the next.
+#: Seconds for which consecutive rebalance triggers stay in a group. Their sum is 11 s, which is the
+#: broker's 1 s between assignments plus two heartbeat intervals of 5 s. Short stays come first: if
+#: the assignor did not have the plan when one trigger joined, the broker assigns again when the
+#: next trigger joins.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 
@@ -37,11 +38,11 @@ class BrokerAdoption:
     group, version
         The plan.
     reached
-        Whether the broker's target equals the members' shares by the plan.
+        Whether the broker's target assignment gives each member its share in the plan.
     triggers
-        Number of rebalance triggers.
+        Number of rebalance triggers that joined the group.
     reason
-        Why the target is not reached; "" if it is.
+        Why the target assignment differs from the plan; "" if it does not.
     """
 
     group: str
@@ -67,7 +68,7 @@ class BrokerPlan:
     counts: Mapping[str, int]
 
     def reached(self, described: BrokerGroup) -> bool:
-        """Whether the target of a group equals the shares of its present members by the plan."""
+        """Whether a group's target assignment gives its members their shares in the plan."""
         names = member_names(described.consumers)
         wanted = fit(
             self.plan,
@@ -88,16 +89,16 @@ def trigger_rebalances(
     *,
     stays_s: Sequence[float] = STAYS_S,
 ) -> list[BrokerAdoption]:
-    """Trigger rebalances until targets agree with the plans; one trigger per group at a time.
+    """Trigger rebalances until target assignments agree with plans, one at a time per group.
 
-    Describes each group immediately before its trigger joins, and skips the group if no member has
-    the consumer protocol: a trigger would convert a classic group, and create a missing one. If
-    another planner has a trigger in a group, only watches the group.
+    Describes each group immediately before its trigger joins. Skips the group if no member uses the
+    consumer protocol, because a trigger would convert a classic group, or create a missing group.
+    If another planner has a trigger in a group, only watches the group.
 
     Parameters
     ----------
     goals
-        Group to the plan that it is to follow.
+        Group to the plan that it should follow.
     describe
         Returns the coordinators' descriptions of groups.
     settings
@@ -119,7 +120,7 @@ def trigger_rebalances(
 
 @dataclass
 class _Round:
-    """One call of `trigger_rebalances`: triggers joined so far, and those in groups now."""
+    """The state of one call of `trigger_rebalances`: finished groups, and triggers in groups."""
 
     goals: Mapping[str, BrokerPlan]
     describe: Describe
@@ -135,7 +136,7 @@ class _Round:
         self.leave()
 
     def begin(self) -> None:
-        """Join the groups whose targets are not reached."""
+        """Make a trigger join each group whose target assignment differs from its plan."""
         for group, described in self._describe_pending().items():
             if group not in self.done and not any(
                 member.is_trigger for member in described.members
@@ -152,7 +153,7 @@ class _Round:
 
     def watch(self, until: float) -> None:
         """Wait until all groups are done, or until a time of the monotonic clock."""
-        self._describe_pending()  # the broker usually assigns at the join
+        self._describe_pending()  # brokers usually assign as soon as a trigger joins
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_CHECK_EVERY_S)
             for group, trigger in list(self._triggers.items()):
@@ -166,13 +167,13 @@ class _Round:
             self._triggers.pop(group).leave()
 
     def give_up(self) -> None:
-        """Report the groups whose targets were not reached."""
+        """Report the groups whose target assignments still differ from their plans."""
         for group in self.goals:
             if group not in self.done:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups; end those that reached their target or cannot reach it."""
+        """Describe the pending groups; finish those that agree with their plan or never will."""
         pending = [group for group in self.goals if group not in self.done]
         try:
             descriptions = self.describe(pending) if pending else {}

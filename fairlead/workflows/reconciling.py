@@ -7,9 +7,9 @@ if a process dies or freezes between two steps. Does not: choosing the step
 
 A publisher locks the partition's row, fences earlier publishers, and commits its entries in the
 session that holds the lock, so that no other publisher can fence in between. A publisher that froze
-before the commit has lost the lock, and cannot commit. One that froze after the commit is fenced,
-and cannot send. Nor can it record that a record was not sent: its turn is over, and another
-publisher may have sent it.
+before the commit has lost the lock, and cannot commit. A publisher that froze after the commit is
+fenced, and cannot send. It also cannot record that a record was not sent, because its turn is over:
+another publisher may have sent this record.
 
 ==================  ===================  ==================================  =====================
 step                state of the plan    done by                             after a crash
@@ -23,7 +23,7 @@ refuses the record)
 ==================  ===================  ==================================  =====================
 
 A withdrawal has the same steps: its plan stays `published` until it is `withdrawn`. A record that
-is sent again has no entry, since a failure loses nothing.
+is sent again has no entry, because nothing is lost if sending it fails.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -60,12 +60,12 @@ from fairlead.wire.record import Kind
 from fairlead.workflows.delivery import PublishOptions, accepted
 from fairlead.workflows.differences import by_partition, compare
 
-#: Maximum number of groups described together, so that descriptions are recent when they are used.
+#: Maximum number of groups in one request for descriptions, so that these are recent when used.
 AT_ONCE: Final = 100
 #: Maximum steps of a group in a pass: finish a pending record, send a plan, check that no step is
 #: left.
 STEPS: Final = 3
-#: Time until the next attempt to send a plan: after a temporary error, and after other errors.
+#: Time until the next attempt to send a plan: `SOON` after temporary errors, `LATER` after others.
 SOON: Final = timedelta(seconds=30)
 LATER: Final = timedelta(minutes=10)
 _HELD: Final = "another operation on this plan is in progress, or it was frozen just now"
@@ -98,7 +98,7 @@ class StepResult:
         Whether the reason of an alarm is temporary.
     hidden_from
         Offset from which another producer's open transaction hides records; None: this record is
-        visible. The pass ends for a group with a hidden record: it would send the record again.
+        visible. If it is hidden, the pass ends for its group, to avoid sending the record again.
     """
 
     group: str
@@ -135,7 +135,7 @@ class StepResult:
 
     @property
     def waits(self) -> bool:
-        """Whether a plan or a lease waits for another pass."""
+        """Whether a plan or the renewal of a lease has to wait for another pass."""
         unsent = self.action is Action.RENEW and self.record is None
         return unsent or self.action is Action.ALARM
 
@@ -161,10 +161,10 @@ def reconcile(
 ) -> Iterator[StepResult]:
     """Carry out the next steps of groups until no step is left; yield each step.
 
-    Everything is verified again before a plan is sent: the bytes are the approved ones, they give
-    every partition exactly one subscribed owner, the plan has not expired, and the group still fits
-    its basis. An error of one group does not affect others. The reason why a plan waits is stored
-    with it.
+    Everything is verified again before a plan is sent: the bytes are those that were approved, they
+    give every partition exactly one subscribed owner, the plan has not expired, and the group still
+    fits the plan's basis. An error of one group does not affect other groups. If a plan waits, the
+    reason is stored with the plan.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def reconcile(
     groups
         Groups to reconcile; None: all.
     live
-        Describes the present groups.
+        Describes groups as they are now.
     topic, options
         The plan topic, and options of its records.
     now
@@ -227,7 +227,7 @@ def withdraw(
     reason
         The reason; stored in the plan's history.
     actor
-        The person who requests it; None: the database's session user.
+        The person who requests the withdrawal; None: the database's session user.
 
     Raises
     ------
@@ -309,7 +309,7 @@ class _Pass:
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
             entries = turn.add(requests)
-        with channel:  # fences other publishers: the records of entries do not change
+        with channel:  # fences other publishers, so that records no longer change
             if unfinished:
                 entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:
@@ -337,8 +337,8 @@ class _Pass:
 
         Returns
         -------
-        Why a plan is not sent, and the record to send. There may be both: the approved plan waits,
-        and the lease of the published plan is renewed.
+        Why a plan is not sent, and the record to send; each may be None. Both are set if the
+        approved plan waits while the lease of the published plan is renewed.
         """
         approved, followed, lease = group.approved, group.followed, self._lease(group)
         difference = compare(group, record, self.topic.origin, self.options.verifier())
@@ -398,9 +398,9 @@ class _Pass:
         described: Mapping[str, LiveGroup | GroupError],
         lock: PartitionLock,
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
-        """Confirm entries found in the topic, discard those that do not fit, return the rest.
+        """Confirm entries found in the topic, discard those that do not fit, return the others.
 
-        An entry whose record has been replaced counts as sent, too: followers may have read it.
+        An entry counts as sent even if its record was replaced: followers may have read the record.
         """
         outbox = self.plans.outbox()
         outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries
@@ -432,7 +432,7 @@ class _Pass:
     def _arrived(
         self, entries: Sequence[OutboxEntry], lock: PartitionLock
     ) -> dict[str, tuple[OutboxEntry, PublishedRecord]]:
-        """Return the entries found in the topic, and their records."""
+        """Return the entries whose records are in the topic, with these records."""
         wanted = {entry.group: entry for entry in entries}
         leases: dict[str, datetime | None] = {}
 
@@ -454,7 +454,7 @@ class _Pass:
     def _send(
         self, entries: Sequence[OutboxEntry], channel: PlanChannel, lock: PartitionLock
     ) -> Iterator[StepResult]:
-        """Send entries, and record which were accepted."""
+        """Send the records of entries, and store which of them Kafka accepted."""
         topic, outbox = self.topic, self.plans.outbox()
         answers = channel.send([self.options.outgoing(entry, topic.origin) for entry in entries])
         sent: dict[str, tuple[OutboxEntry, PublishedRecord]] = {}

@@ -1,7 +1,7 @@
-"""Rollback: an old version's assignment, as a new version.
+"""Rollback: propose the assignment of an old version as a new version.
 
-Belongs here: conditions of a rollback, and its draft with the present lag. Does not: publishing it,
-which needs approval like any plan (`publication`).
+Belongs here: conditions of a rollback, and its draft with the present lag. Does not: publishing the
+new version, which needs approval like any plan (`publication`).
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def rollback(
         The group, and the version to return to. It must have been followed, since a rollback is
         sent even if the group is frozen.
     policy
-        The group's policy: expiry and approval of the new version.
+        The group's policy, which defines expiry and approval of the new version.
     live
         Returns the present description of the group.
     reason
@@ -63,9 +63,9 @@ def rollback(
     now
         The time of the new version.
     actor
-        The person who requests it; None: only the database's session user is known.
+        The person who requests the rollback; None: only the database's session user is known.
     request_id
-        The request from a page; None: there is none.
+        Id of the request from a page; None: it was not requested on a page.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArr
 
 
 def _moves(problem: Problem, after: Assignment, reason: str) -> pa.Table:
-    """Return the partitions whose owner changes, as `PlanDraft` has them."""
+    """Return the partitions whose owner changes, in the form of `PlanDraft.moves`."""
     changed = np.flatnonzero(problem.owner != after.owner)
     topics = problem.topic_of[changed]
     return pa.table(

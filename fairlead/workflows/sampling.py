@@ -1,7 +1,7 @@
 """Sampling all groups that discovery covers.
 
-Belongs here: the groups, requests for parts of them, and storing results. Does not: the time of a
-sample (`sampling_interval`), nor requests to brokers (`fairlead.kafka.gateway`).
+Belongs here: which groups are sampled, dividing them among requests, and storing the results. Does
+not: when to sample (`sampling_interval`), nor requests to brokers (`fairlead.kafka.gateway`).
 """
 
 import logging
@@ -71,8 +71,8 @@ def take(
 ) -> Sampled:
     """Sample groups, store the sample, prune the archive, diagnose the groups, and update brokers.
 
-    Does not wait for groups that rebalance: the next sample has them. A sample that cannot be
-    written, for example because the disk is full, is analysed nevertheless.
+    Does not wait for groups that rebalance, since the next sample can read them. A sample that
+    cannot be written, for example because the disk is full, is analysed nevertheless.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ def take(
     ClocksApartError
         This machine's clock differs from the database's. Nothing is written.
     StoreUnavailableError
-        The database does not answer. The sample is written, without requests.
+        The database does not answer. The sample is written, but not analysed.
     """
     if store is not None:
-        with suppress(StoreUnavailableError):  # raised again after the sample is written
+        with suppress(StoreUnavailableError):  # raised below, after the sample is written
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     sample_id = new_snapshot_id(began)
@@ -115,7 +115,7 @@ def take(
             requests, worse = _diagnosed(archive, seen, settings, groups, store)
             now = datetime.now(UTC)
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
-    finally:  # the sample was taken, even if the diagnoses failed
+    finally:  # record the cost even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
         # A partition that several groups read counts for each group.
         partitions = sum(pc.list_value_length(sample["end"]).to_pylist())
@@ -157,7 +157,7 @@ def _write(archive: SampleArchive, sample: pa.Table, sample_id: str, settings: S
 def _update_brokers(
     gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
 ) -> None:
-    """Have brokers follow the plans of groups whose members have changed; see `following`.
+    """Make brokers follow the plans of groups that they assign; see `following`.
 
     Omits the last and longest rebalance trigger, because the next sample comes soon.
     """
@@ -183,8 +183,8 @@ def _diagnosed(
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse a sample, and store the result; return plan requests and regressions.
 
-    A group whose plan may be a regression gets no request, unless the plan is a rollback, which is
-    not rolled back.
+    A group gets no request while its plan may be a regression, since the plan may be rolled back.
+    Rollbacks are the exception: they are never rolled back.
     """
     diagnosed = diagnose(archive, seen, settings.policies, store.memories(groups))
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []

@@ -9,7 +9,8 @@ from typing import Final
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
 
-#: Share of the interval by which a sample may be early: half a tick, with three ticks per interval.
+#: Share of the interval by which a sample may be early: half the time between two ticks, since an
+#: interval has three ticks.
 _EARLY: Final = 1 / 6
 #: Maximum share of the time that the analysis may take.
 _ANALYSING: Final = 0.5
@@ -42,7 +43,7 @@ def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
 
 
 def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
-    """Return the seconds until the next sample; 0 if the newest has a future time."""
+    """Return the seconds until the next sample; 0 if the newest sample has a future time."""
     if taken is None:
         return 0.0
     apart = interval(taken, settings)

@@ -19,7 +19,7 @@ from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.proposal import Outcome, carry_out
 
-#: Maximum decisions in a transaction, so that others do not wait long for a group's lock.
+#: Maximum decisions in a transaction, so that other transactions do not wait long for a group.
 AT_ONCE: Final = 500
 
 

@@ -1,7 +1,7 @@
--- Memory of the analysis about groups: speeds of members, and diagnoses. Planners write both only by these
--- functions.
+-- What the analysis remembers about groups: speeds of members, and diagnoses. Planners write both only with
+-- these functions.
 
--- Replaces the stored speeds of groups' members: group to speeds.
+-- Replaces the stored speeds of members; `known` maps groups to the speeds of their members.
 CREATE FUNCTION fairlead_raw.record_capacities(known jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -14,17 +14,17 @@ BEGIN
 END $$;
 
 
--- Stores diagnoses of groups: a new row if the diagnosis has changed, else the time it was last seen.
--- A table lock instead of an advisory lock: history.sql gives the reason.
+-- Stores diagnoses of groups. If a diagnosis has changed, it gets a new row; otherwise its row is updated.
+-- Uses a table lock, not an advisory lock; the reason is in history.sql.
 CREATE FUNCTION fairlead_raw.record_diagnoses(seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     latest fairlead_raw.group_diagnosis[];
 BEGIN
-    -- Samples and planning runs take turns, otherwise both would begin a new diagnosis.
+    -- Samples and planning runs take turns; otherwise both could insert a row for a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
-    -- A clock that is ahead must not date a row in the future. A request continues across diagnoses. A
-    -- planning run has no requests, and does not change those of samples.
+    -- No row gets a time in the future, even if the writer's clock is ahead. A request for a plan continues if
+    -- the diagnosis changes. A planning run makes no requests, and does not change those of samples.
     SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
         given || jsonb_build_object('since', at, 'last_seen', at) ||
         CASE WHEN looked AND request.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,

@@ -1,6 +1,6 @@
 -- A freeze of a group, or of all groups, stops new versions. Records that are already being sent still arrive,
 -- leases of published plans are renewed, and rollbacks are sent.
---   FL005  the transaction would not see a freeze that began after it
+--   FL005  the transaction would not see freezes that began after the transaction
 --   FL006  the group is frozen
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.freeze_event
@@ -75,7 +75,7 @@ DECLARE
     objection text := fairlead_raw.objection_to_approver();
     written fairlead_raw.freeze_event;
 BEGIN
-    -- Other sessions wait for this transaction: end this session if it stays open.
+    -- If a person leaves the transaction open, end the session, because other sessions wait for it.
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
     IF NOT fairlead_raw.is_visible(reason) THEN
         RAISE EXCEPTION '%: a reason is required', what USING ERRCODE = 'FL001';
@@ -112,8 +112,8 @@ BEGIN
     RETURN written;
 END $$;
 
--- Returns the four-eyes rule of the newest plan of a group, or the strictest of all groups; null if there is none.
--- Unfreezing sends approved plans, so it needs as many people as an approval.
+-- Returns the four-eyes rule of a group's newest plan; if no group is given, the strictest rule of all groups;
+-- null if there is no rule. Unfreezing sends approved plans, so it needs as many people as an approval.
 CREATE FUNCTION fairlead_raw.four_eyes_of(wanted text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT min(CASE WHEN fairlead_raw.needs_four_eyes(known.group_id) THEN 'database'
@@ -127,8 +127,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 
--- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon'); it waits up to a
--- minute, until a hanging publisher has lost its session. No new version is sent meanwhile.
+-- For people: SELECT * FROM fairlead.freeze('orders', 'the team deploys until noon');
+-- If a publisher hangs, this waits up to a minute until the publisher's session has ended. No new version is
+-- sent meanwhile.
 CREATE FUNCTION fairlead.freeze(group_id text, reason text, actor text DEFAULT NULL)
 RETURNS fairlead_raw.freeze_event LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' AS $$

@@ -1,15 +1,15 @@
 -- Histories of lag, decisions, candidates, balances, adoptions and samples: one partition per day (UTC), which
 -- is dropped as a whole when its retention ends. Summaries are kept longer, in small tables: one row per group
--- and day, and predicted and achieved figures of each plan. Days have no foreign keys, since dropping a day would
--- lock the table that they refer to. There is no default partition, since rows in it would escape retention:
--- writers create the day first.
+-- and day, and predicted and achieved figures of each plan. The daily partitions have no foreign keys, since
+-- dropping a partition would lock the table that it refers to. There is no default partition, since rows in it
+-- would escape retention. Therefore writers first create the partition of the day.
 --
--- Any login can hold any advisory lock. Sessions that create and drop days therefore take turns with a table
--- lock, in a mode that needs more rights than reading and appending: only the owner of the schema could
--- block them. The lock does not wait for readers and writers.
+-- Sessions that create and drop these partitions take turns with a table lock. An advisory lock would not do,
+-- because any login can hold it. The mode of the table lock needs more rights than reading and appending, so
+-- that only the owner of the schema could block these sessions. The lock does not wait for readers and writers.
 
 
--- A day, named partition_lag_20260131, is created in all histories at once, by one writer.
+-- Creates the partition of a day, such as partition_lag_20260131, in all histories at once.
 CREATE FUNCTION fairlead_raw.ensure_day(day date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -56,7 +56,7 @@ BEGIN
 END $$;
 
 
--- Triggers keep the summaries for every writer.
+-- Triggers update the summaries whenever rows are inserted. This one counts the decisions of a group's day.
 CREATE FUNCTION fairlead_raw.sum_up_decisions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -72,7 +72,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Copies balances to the day of their group and to their plan.
+-- Updates the worst balance of a group's day, and copies balances to their plans.
 CREATE FUNCTION fairlead_raw.sum_up_balances() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -87,14 +87,14 @@ BEGIN
         imbalance_worst = greatest(kept.imbalance_worst, excluded.imbalance_worst),
         lag_max_worst = greatest(kept.lag_max_worst, excluded.lag_max_worst),
         forecast_time_lag_s_worst = greatest(kept.forecast_time_lag_s_worst, excluded.forecast_time_lag_s_worst);
-    -- The balance observed in the snapshot of a plan belongs to the plan, too.
+    -- Copy the balance observed in the snapshot of a plan to the plan, too.
     INSERT INTO fairlead_raw.plan_balance
     SELECT (jsonb_populate_record(NULL::fairlead_raw.plan_balance,
         to_jsonb(one) || jsonb_build_object('version', of_plan.version))).*
     FROM stored of_plan JOIN stored one USING (group_id, snapshot_id)
     WHERE of_plan.kind = 'predicted' AND one.kind IN ('observed', 'predicted')
     ON CONFLICT (group_id, version, kind) DO NOTHING;
-    -- The balance observed while a plan is published is what the plan has achieved.
+    -- The last balance observed while a plan is published is what the plan has achieved.
     achieved := ARRAY(
         SELECT DISTINCT ON (one.group_id) jsonb_populate_record(NULL::fairlead_raw.plan_balance,
             to_jsonb(one) || jsonb_build_object('version', plan.version, 'kind', 'achieved'))
@@ -167,7 +167,7 @@ CREATE TRIGGER sum_up AFTER INSERT ON fairlead_raw.plan_adoption
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.sum_up_adoptions();
 
 
--- The stored days, and pruning.
+-- The stored days, and functions that prune old rows.
 CREATE FUNCTION fairlead.history_days()
 RETURNS TABLE (history text, day date, relation regclass, bytes bigint) LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -183,7 +183,7 @@ COMMENT ON FUNCTION fairlead.history_days IS
     'The days (UTC) that are kept of each history, and their size on disk.';
 
 -- Prunes one history per transaction, so that a reader of two histories and this function never wait for each
--- other. Waits ten seconds for locks, so that readers come first.
+-- other. Waits at most ten seconds for a lock, so that it does not hold up readers for long.
 CREATE FUNCTION fairlead.prune_history(history text, older_than timestamptz)
 RETURNS TABLE (day date, bytes bigint) LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
@@ -211,8 +211,9 @@ END $$;
 COMMENT ON FUNCTION fairlead.prune_history IS
     'Drops all whole days (UTC) of a history before a moment; returns the days and the bytes freed.';
 
--- Rows outside of the days. A version that no consumer followed and no person rejected is deleted, unless it
--- is the newest of its group (the next version counts from it) or another version rolls back to it.
+-- Deletes old rows from tables that have no daily partitions. A version that no consumer followed and no person
+-- rejected is deleted, unless it is the newest of its group, from which the next version counts, or another
+-- version rolls back to it.
 CREATE FUNCTION fairlead.prune_rows(
     older_than timestamptz, summaries_older_than timestamptz, at_most integer DEFAULT 50000
 ) RETURNS TABLE (what text, gone bigint) LANGUAGE plpgsql

@@ -1,11 +1,11 @@
--- The life of a plan, as the database enforces it. Errors have their own SQLSTATEs:
+-- The life of a plan: the database enforces its states and steps. Errors have their own SQLSTATEs:
 --   FL001  a transition that does not exist, or a plan that does not exist
 --   FL002  an attempt to change an append-only row
---   FL003  the hash of an approval is not the plan's
+--   FL003  an approval names another hash than the plan's
 --   FL004  a plan needs four eyes, and the approver is not a second person
--- Functions that write on behalf of users without that right run as the schema's owner. session_user is
--- still the person: neither SET ROLE nor the owner's rights change it. The other functions run as the
--- caller. Each sets its own search path, so that a caller's search path cannot replace its functions.
+-- Functions that write for users who may not write themselves run as the schema's owner. In them,
+-- session_user is still the caller's login, even after SET ROLE. The other functions run as the caller.
+-- Every function sets its own search path, so that the caller's path cannot make it call other functions.
 
 
 -- Keeps a table append-only: only prune_rows deletes rows. Other roles lack the right to change rows; the owner of
@@ -31,15 +31,17 @@ CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.plan
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
 
--- A transaction that writes to the plans of a group locks the group's row: versions have no gaps, and
--- transitions do not interleave. NO KEY: rows that refer to the group do not wait.
+-- Locks the row of a group. Each transaction that writes to a group's plans does this first, so that
+-- versions have no gaps, and transitions do not interleave. Because of NO KEY, inserts of rows that refer to
+-- the group do not wait for the lock.
 CREATE FUNCTION fairlead_raw.lock_group(wanted text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT FROM fairlead_raw.consumer_group WHERE group_id = wanted FOR NO KEY UPDATE
 $$;
 
--- Locks the groups of a batch. It waits for groups locked by other transactions for `patience` in total,
--- then leaves them out: a transaction that stays open delays only its own groups.
+-- Locks the groups of a batch, and returns those that it has locked. It waits at most `patience` in total for
+-- groups that other transactions have locked, then leaves these out. Therefore a transaction that stays open
+-- delays only its own groups.
 CREATE FUNCTION fairlead_raw.lock_groups(wanted text[], patience interval) RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -73,8 +75,8 @@ BEGIN
 END $$;
 
 
--- Plans of the groups in the table four_eyes need four eyes. The owner of the schema writes that table;
--- the planner's policies may require four eyes for more groups, never for fewer.
+-- Returns whether a pattern in the table four_eyes requires four eyes for the plans of a group. The owner of
+-- the schema writes this table. The planner's policies may require four eyes for more groups, not for fewer.
 CREATE FUNCTION fairlead_raw.needs_four_eyes(group_id text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
@@ -99,7 +101,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 
--- The web server names the person for whom it acts, so its login must have no other role.
+-- The web server itself names the person for whom it acts. Therefore its login must have no other role.
 CREATE FUNCTION fairlead.objection_to_pages() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
@@ -150,7 +152,7 @@ BEGIN
 END $$;
 
 
--- Versions have no gaps; plans start as proposed.
+-- Refuses a new plan unless its version is the group's next and its state is proposed.
 CREATE FUNCTION fairlead_raw.plan_insert() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -185,7 +187,7 @@ CREATE TRIGGER propose AFTER INSERT ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_propose();
 
 
--- Only a plan_event changes the state of a plan.
+-- Refuses changes of a plan. Only its state may change, and only by inserting a plan_event.
 CREATE FUNCTION fairlead_raw.plan_update() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -218,7 +220,8 @@ BEGIN
     END IF;
 END $$;
 
--- A step needs a reason in words. An expired plan cannot be approved: publication would refuse it.
+-- Checks a step of a plan, and changes the plan's state. A step needs a reason in words. An expired plan cannot
+-- be approved, because publication would refuse it.
 -- Publication commits two steps: `sending` before the record is sent, `published` once the plan topic has the
 -- record. After a crash in between, the plan is still `sending`.
 CREATE FUNCTION fairlead_raw.plan_event_apply() RETURNS trigger LANGUAGE plpgsql
@@ -280,7 +283,8 @@ BEGIN
     IF NEW.state = 'approved' AND plan.four_eyes IS NOT NULL THEN
         PERFORM fairlead_raw.check_four_eyes(NEW.group_id, NEW.version);
     END IF;
-    -- The time is read under the lock and never before the last step: a plan's events are in order.
+    -- Read the time while holding the lock, and use at least the time of the last step, so that a plan's events
+    -- are in order.
     NEW.at := greatest(clock_timestamp(), (
         SELECT max(at) FROM fairlead_raw.plan_event
         WHERE group_id = NEW.group_id AND version = NEW.version
@@ -294,9 +298,9 @@ CREATE TRIGGER apply BEFORE INSERT ON fairlead_raw.plan_event
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_event_apply();
 
 
--- SQL, the command, the job, pages and policies all approve by this function.
+-- Every approval calls this function: in SQL, by the command, by the job, on pages and by policies.
 -- For people: SELECT * FROM fairlead.approve_plan('orders', 7, 'quiet hour, few moves');
--- It waits half a minute for other transactions.
+-- It waits at most half a minute for other transactions.
 CREATE FUNCTION fairlead.approve_plan(
     group_id text, version integer, reason text,
     sha256 text DEFAULT NULL, actor text DEFAULT NULL
@@ -324,8 +328,8 @@ COMMENT ON FUNCTION fairlead.reject_plan IS
     'Rejects a proposed plan, as the session''s user. actor: the person for whom a service acts.';
 
 
--- A publisher locks the row of a partition of the plan topic, fences earlier publishers, and commits its
--- outbox entries, in this order. Only the planner may lock the row. Returns the number of this turn.
+-- Locks the row of a partition of the plan topic, and returns the number of this turn. A publisher calls this
+-- function, then fences earlier publishers, then commits its outbox entries. Only the planner may call it.
 CREATE FUNCTION fairlead_raw.lock_partition(topic text, partition integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -339,9 +343,9 @@ BEGIN
     RETURN mine;
 END $$;
 
--- A publisher may record that a record was not sent only if no other publisher, which could have
--- sent the record, has had a turn since then. Returns the number of the last turn, and prevents new turns until
--- the transaction ends.
+-- Returns the number of the last turn, and prevents new turns until the transaction ends. A publisher may store
+-- that a record was not sent only if the last turn is its own. Otherwise another publisher may have sent the
+-- record in a later turn.
 CREATE FUNCTION fairlead_raw.partition_turn(topic text, partition integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT held.turn FROM fairlead_raw.plan_partition held
@@ -349,7 +353,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 
--- The assignment of a version, and the differences between two, read from the stored documents.
+-- The assignment of a version, and the differences between two versions, read from the stored documents.
 CREATE FUNCTION fairlead.plan_owners(group_id text, version integer)
 RETURNS TABLE (topic text, partition integer, member text) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp ROWS 100000 AS $$

@@ -1,5 +1,5 @@
--- Regressions: the planner's verdict that the version in force made its group worse, stored once with its
--- evidence and the end of the back-off. A rollback or a withdrawal follows.
+-- Regressions: published versions that made their groups worse, in the planner's analysis. Each is stored once,
+-- with its evidence and the end of the back-off. A rollback or a withdrawal follows.
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.regression
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
@@ -19,10 +19,10 @@ COMMENT ON COLUMN fairlead.back_off.since IS 'When the verdict was stored.';
 COMMENT ON COLUMN fairlead.back_off.times IS 'Number of regressions of the group in the thirty days before.';
 
 
--- Stores that the published version caused a regression, and the version to return to. Each further verdict within
--- thirty days doubles the back-off. A group that needs four eyes waits for a person.
--- Returns null for a version that is not in force, for a rollback, and for a version with a verdict. A group
--- returns only to the version that was in force before.
+-- Stores that the published version caused a regression, and the version to return to. Each further regression of
+-- the group within thirty days doubles the back-off. If the group needs four eyes, a person has to decide.
+-- Returns null if the version is not published, is a rollback, or has a regression already. A group returns only
+-- to the version that was published before.
 CREATE FUNCTION fairlead_raw.record_regression(
     group_id text, version integer, evidence text, automatic boolean
 ) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -45,7 +45,7 @@ BEGIN
     ) THEN
         RETURN NULL;
     END IF;
-    -- The version in force before; none if that version was withdrawn.
+    -- The version that was published before; null if that version was withdrawn.
     SELECT CASE plan.state WHEN 'superseded' THEN plan.version END INTO back_to FROM fairlead_raw.plan
         WHERE plan.group_id = record_regression.group_id AND plan.version < record_regression.version
             AND plan.state IN ('superseded', 'withdrawn')

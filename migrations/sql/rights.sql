@@ -1,5 +1,5 @@
 -- Rights of the roles.
---   fairlead_planner   writes snapshots, decisions, plans and events; rewrites and deletes nothing
+--   fairlead_planner   writes snapshots, decisions, plans and events, but may not change or delete these
 --   fairlead_approver  reads; approves, rejects, freezes and unfreezes by the functions of these names
 --   fairlead_reader    reads
 --   fairlead_web       reads, and calls act_as for people on pages; its members must have no other role
@@ -10,7 +10,7 @@ GRANT USAGE ON SCHEMA fairlead, fairlead_raw
 GRANT SELECT ON ALL TABLES IN SCHEMA fairlead, fairlead_raw
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
--- By column: the planner must not set states, times and the database's users.
+-- Rights are given by column, because the planner must not set states, times and database users.
 GRANT INSERT (group_id) ON fairlead_raw.consumer_group TO fairlead_planner;
 GRANT INSERT (group_id, version, plan_id, assignor, reason, snapshot_id, snapshot_at, created_at,
               expires_at, document, sha256, four_eyes, shadow, rolled_back_from, analysed,
@@ -44,7 +44,7 @@ GRANT EXECUTE ON FUNCTION
     fairlead_raw.time_share, fairlead.objection_to_pages, fairlead.plan_owners, fairlead.plan_diff, fairlead.history_days
     TO fairlead_planner, fairlead_approver, fairlead_reader, fairlead_web;
 
--- By default every login has CONNECT. Here CONNECT needs one of the roles, or a grant.
+-- By default every login may connect to a database. Connecting to this one needs one of the roles, or a grant.
 DO $$
 DECLARE
     owned boolean := (
@@ -64,8 +64,8 @@ BEGIN
     );
 END $$;
 
--- By default every login can fill the server's only table of locks with advisory locks, which blocks all
--- other locks and connections, and its disk with large objects.
+-- By default every login can use advisory locks and large objects. With advisory locks it could fill the server's
+-- only table of locks, which blocks all other locks and connections; with large objects it could fill the disk.
 DO $$
 DECLARE
     one regprocedure;

@@ -1,5 +1,5 @@
 -- Objects that an administrator may have to create: the roles, which belong to the cluster, and the schema of
--- the tables. A user who may not create them gets the statements in the error:
+-- the tables. If the user may not create these, the error contains the statements for an administrator:
 --   FL005  a role or a schema is missing, and the user may not create it
 -- The roles cannot log in; people and services become members: GRANT fairlead_approver TO kim;
 
@@ -17,7 +17,7 @@ BEGIN
             EXECUTE format('CREATE ROLE %I NOLOGIN', role);
         EXCEPTION
             WHEN duplicate_object OR unique_violation THEN
-                NULL;  -- another database of the cluster was migrated meanwhile
+                NULL;  -- the migration of another database has created it meanwhile
             WHEN insufficient_privilege THEN
                 RAISE EXCEPTION '% may not create roles; let an administrator run: %',
                     current_user,

@@ -1,5 +1,5 @@
--- Views for people: stored figures, their sums and maxima. Only the diagnoses are ordered: a query for the
--- newest row of a group must not sort all rows.
+-- Views for people: stored figures, and sums and maxima of these. Views that are often queried for the newest
+-- row of a group have no order, because such a query would sort all rows.
 
 -- Arrival rate times seconds per record: the share of one consumer's time that the records take.
 CREATE FUNCTION fairlead_raw.time_share(arrival_rate double precision, seconds double precision)
@@ -197,7 +197,7 @@ CROSS JOIN LATERAL (
                (partition.value ->> 0)::double precision AS cost,
                exp(1.645 * (partition.value ->> 1)::double precision) AS width
         FROM jsonb_each(costs) topic, jsonb_each(topic.value) partition
-        WHERE (partition.value ->> 1)::double precision <= 0.135  -- known, see analysis/costs.py
+        WHERE (partition.value ->> 1)::double precision <= 0.135  -- the cost is known: see analysis/costs.py
     ) compared USING (topic, partition)
 ) known
 WHERE until IS NULL;
@@ -269,7 +269,7 @@ COMMENT ON VIEW fairlead.diagnosis_history IS
 COMMENT ON TABLE fairlead.alembic_version IS 'Alembic: the revision of this schema.';
 COMMENT ON COLUMN fairlead.alembic_version.version_num IS 'The revision.';
 
--- Views and columns without a comment get the comments of their tables and columns.
+-- Views and their columns that have no comment get the comments of the tables and columns that they show.
 DO $$
 DECLARE
     target record;

@@ -1,11 +1,11 @@
--- Web actions. The web server names the person and the proof of identity. Its login is neither planner nor
--- approver: it may write only through fairlead.act_as.
+-- Web actions: steps that people request on pages. The web server passes the person's name, and how the name was
+-- proven. The server's login is neither planner nor approver: it may write only through fairlead.act_as.
 
 CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON fairlead_raw.page_act
     FOR EACH STATEMENT EXECUTE FUNCTION fairlead_raw.refuse_change();
 
--- The number of people who have asked for the same action within a day. An agreement lasts a day. A request for a
--- rollback counts as a request for its approval.
+-- Returns the number of people who have requested the same action within a day; after a day, a request no longer
+-- counts. A request for a rollback counts as a request to approve this rollback.
 CREATE FUNCTION fairlead_raw.people_for(asked fairlead_raw.page_act) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(DISTINCT lower(actor)) FROM (
@@ -22,7 +22,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 
--- A freeze on a page waits, as in fairlead.freeze, until a hanging publisher has lost its session.
+-- Takes or requests a step for a person. A freeze waits, as in fairlead.freeze, until the session of a hanging
+-- publisher has ended.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text
@@ -51,7 +52,7 @@ BEGIN
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
         RAISE EXCEPTION 'to % needs a group', act USING ERRCODE = 'FL001';
     END IF;
-    -- Takes a lock, so that two people who ask at the same time are both counted.
+    -- Take a lock, so that two people who request the same at the same time are both counted.
     IF act_as.group_id IS NULL THEN
         LOCK TABLE fairlead_raw.freeze_event IN EXCLUSIVE MODE;
     ELSE
@@ -91,7 +92,8 @@ BEGIN
         RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
             USING ERRCODE = 'FL004';
     END IF;
-    -- Otherwise a new version could be sent to a frozen group as a rollback.
+    -- Rollbacks are sent even to frozen groups. Without this check, a version that was never followed could be
+    -- sent as a rollback.
     IF act = 'rollback' AND seen.state NOT IN ('superseded', 'withdrawn') THEN
         RAISE EXCEPTION '%: version % is %: no consumer followed it, so it cannot be rolled back to',
             what, version, seen.state USING ERRCODE = 'FL001';
@@ -103,7 +105,7 @@ BEGIN
         RAISE EXCEPTION '%: the planner has not answered an earlier request yet', what
             USING ERRCODE = 'FL001';
     END IF;
-    -- Agreements in several tabs count as one.
+    -- If the same person has already agreed, for example in another tab, return that agreement.
     IF needs = 'proxy' AND act <> 'rollback' THEN
         SELECT * INTO done FROM fairlead_raw.page_act agreed
             WHERE agreed.outcome = 'agreed' AND agreed.at > clock_timestamp() - interval '1 day'
@@ -140,7 +142,7 @@ COMMENT ON FUNCTION fairlead.act_as IS
     'server may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
     'Returns the stored act: an earlier agreement, if the person has agreed to the same within a day.';
 
--- The planner carries out acts that need Kafka, and answers.
+-- Stores the planner's answer to an action that needs Kafka, which the planner carries out.
 CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairlead_raw.page_act asked

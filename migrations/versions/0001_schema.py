@@ -1,11 +1,11 @@
 """The schema: roles, tables, triggers, functions, views and rights.
 
-Each object is made once: tables with their indexes, constraints and comments by the models
-(`fairlead.store.models`), everything else by `migrations/sql`.
+Each object is defined in one place: tables with their indexes, constraints and comments in the
+models (`fairlead.store.models`), everything else in `migrations/sql`.
 
-Until the first release this revision is edited in place. Its name has a digest of its sources, so
-that a build refuses databases made from other sources. At the first release, fix `revision`, and
-replace the models by `op.create_table`, because later revisions will change the models.
+Until the first release this revision is edited in place. Its name contains a digest of its sources,
+so that a build refuses databases that other sources created. At the first release, fix `revision`,
+and replace the models by `op.create_table`, because later revisions will change the models.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create everything, in the order in which the objects need each other."""
+    """Create all objects, each after the objects that it needs."""
     op.execute(BEFORE_TABLES.read_text())
     Base.metadata.create_all(op.get_bind(), checkfirst=False)
     for source in AFTER_TABLES:

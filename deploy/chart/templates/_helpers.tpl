@@ -10,7 +10,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* What selects the pods of a component: (dict "root" $ "component" "serve"). */}}
+{{/* Labels that select the pods of a component: (dict "root" $ "component" "serve"). */}}
 {{- define "fairlead.selector" -}}
 app.kubernetes.io/name: fairlead
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -22,10 +22,10 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{/*
-The migration runs before the settings and the account of this release exist, and needs neither.
-A pod of a component that runs one command:
+A pod of a component that runs one command. The migration gets no settings and no service account, because it runs
+before those of this release exist. Arguments:
 (dict "root" $ "component" "serve" "command" (list ...) "postgresKey" "..." "extra" "YAML of the container" "state" "a claim").
-Without postgresKey it knows no database. Restricted by the Pod Security Standards.
+Without postgresKey the pod has no database. It meets the level Restricted of the Pod Security Standards.
 */}}
 {{- define "fairlead.pod" -}}
 {{- $root := .root }}

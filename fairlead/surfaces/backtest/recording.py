@@ -1,9 +1,9 @@
-"""A recorded group as a simulated world: what arrived, and which members were present.
+"""A recorded group as a simulated world: arrivals, and which members were present.
 
-Belongs here: from samples to arrays. Does not: how fast members were (`speeds`), reading samples
-(`spark`), nor running assignors in the world (`replay`). Pure.
+Belongs here: converting samples to arrays. Does not: how fast members were (`speeds`), reading
+samples (`replays`), nor running assignors in the world (`replay`). No I/O.
 
-Arrivals do not depend on the assignment, so a replay uses those that were recorded.
+Arrivals do not depend on the assignment, so a replay uses the recorded arrivals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,20 @@ from fairlead.domain.samples.lag import partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import grown_ends, hourly_speeds
 
-#: Maximum number of steps of a replay; a step is a multiple of `_STEP_S`.
+#: Maximum number of steps of a replay. A step takes a multiple of `_STEP_S` seconds.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
-#: Sample intervals. Shorter commit intervals cannot be measured: samples are too rare.
+#: Shortest commit interval that samples can measure, as a multiple of the sampling interval.
 _MEASURABLE: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
-#: Seed of arrival times and commit phases: replays of the same samples are equal.
+#: Seed of arrival times and commit phases. It is fixed, so that replays can be repeated.
 _SEED: Final = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """L samples of M members and P partitions in all.
+    """L samples of a group that had M members and P partitions in total.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class Recording:
     roster
         All members and topics in any of the samples.
     series
-        The samples as arrays over all partitions, with the roster's member numbers.
+        The samples as arrays over all partitions. Members are numbered as in the roster.
     present
-        Which members were present, bool of shape (L, M).
+        Which members were present in each sample, bool of shape (L, M).
     """
 
     start: datetime
@@ -90,7 +90,7 @@ class Recording:
 
     @cached_property
     def seconds(self) -> Float64:
-        """When each sample was taken, seconds from the first, shape (L,)."""
+        """Seconds from the first sample to each sample, shape (L,)."""
         seconds: Float64 = self.series.at - self.series.at[0]
         return seconds
 
@@ -101,13 +101,13 @@ class Recording:
 
     @cached_property
     def steps(self) -> Int64:
-        """Step at the start of which each sample was taken, int64 of shape (L,), ascending."""
+        """Number of the step that starts at each sample, int64 of shape (L,), ascending."""
         steps: Int64 = np.floor(self.seconds / self.step_s + 0.5).astype(np.int64)
         return steps
 
     @cached_property
     def lags(self) -> Float64:
-        """Time lag: seconds since the log ended at the committed offset, float64, (L, P)."""
+        """Time lag: seconds since a log ended at its committed offset, float64 of shape (L, P)."""
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
@@ -148,7 +148,7 @@ class Recording:
         )
 
     def _arrivals(self, ends: Int64, rng: np.random.Generator) -> Int64:
-        """Spread the arrivals between samples over the steps between, int64 of shape (N, P)."""
+        """Return arrivals per step, spread randomly between samples, int64 of shape (steps, P)."""
         arrivals = np.zeros((int(self.steps[-1]), ends.shape[1]), np.int64)
         for row in range(1, len(ends)):
             first, last = int(self.steps[row - 1]), int(self.steps[row])
@@ -158,12 +158,12 @@ class Recording:
 
     @cached_property
     def speeds(self) -> Float64:
-        """Speed of each member in each hour, records a second, float64 of shape (hours, M)."""
+        """Speed of each member in each hour, records per second, float64 of shape (hours, M)."""
         return hourly_speeds(self.series)
 
 
 def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:
-    """Return the samples to replay, and times and reasons of those that cannot be replayed.
+    """Return the samples to replay, and the time and reason of each that cannot be replayed.
 
     Parameters
     ----------
@@ -173,8 +173,8 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
     Returns
     -------
     samples, skipped
-        In every sample to replay, a member reads a partition. If samples are less than a step
-        apart, only the last of them is replayed; the others are not in `skipped`.
+        In each of `samples`, a member reads a partition. If recorded samples are less than a step
+        apart, `samples` has only the last of them; the others are not in `skipped`.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]
@@ -184,7 +184,7 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
 
 
 def _a_step_apart(at: Sequence[datetime]) -> list[int]:
-    """Return the indices of ascending moments at least a step apart, chosen backwards.
+    """Choose moments that are at least a step apart, the last one first; return their indices.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
     """Return which partitions no member subscribes to at each sample, bool of shape (L, P).
 
-    Kafka keeps commits for days after the group has left the topic.
+    They may have commits: Kafka keeps commits for days after a group has left a topic.
     """
     read = [{topic for topics in row["subscriptions"] for topic in topics} for row in rows]
     unread = np.array([[topic not in topics for topic in roster.topics] for topics in read])
@@ -223,7 +223,7 @@ def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mas
 
 
 def _roster(rows: Sequence[Mapping[str, Any]]) -> Roster:
-    """Collect all members and topics that were ever present."""
+    """Return all members, and all topics that they subscribed to, in any of the samples."""
     read: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     for row in rows:

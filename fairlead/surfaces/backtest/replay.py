@@ -1,8 +1,8 @@
 """Replay a recorded group with one assignor: what would have happened, and at what cost.
 
-Belongs here: running an assignor or policy, and its figures at each sample. Does not: the
-recording (`recording`), the simulation (`fairlead.simulation`), the rules of assignment
-(`assignors`) and of policies, nor condensing the result (`report`). Pure.
+Belongs here: running an assignor or policy, and computing figures at each sample. Does not: the
+recording (`recording`), the simulation (`fairlead.simulation`), the rules of assignors
+(`assignors`) and policies, nor summarising the result (`report`). No I/O.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,17 +38,17 @@ class Stretch:
     Parameters
     ----------
     at
-        When the next sample was taken.
+        When the second of the two samples was taken.
     over_objective_s
-        Partition-seconds beyond the policy's objective.
+        Sum over partitions of the seconds for which they were behind by more than the objective.
     worst_s
         Largest time lag of a partition, in seconds.
     moved
-        Partitions taken from an owner that was present.
+        Number of partitions that moved although their owner was still present.
     published, held_back
-        Plans that were published; decisions whose plan the policy did not approve.
+        Number of published plans; number of plans that the policy did not approve.
     downtime_s
-        Partition-seconds without consumption because of these plans.
+        Sum over partitions of the seconds without consumption because a plan moved them.
     """
 
     at: datetime
@@ -70,7 +70,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
       `target_utilisation`. A plan is published once the policy approves it; if the policy requires
       a person, every plan is approved at once. Shadow mode is ignored. At a rebalance, members
       adapt the plan to the members present.
-    - `OBSERVED` replays the group's own assignments; `RECORDED` is what was measured.
+    - `OBSERVED` replays the group's own assignments. `RECORDED` returns measured figures.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     in_charge
         A name of `assignors.registry`, `OBSERVED` or `RECORDED`.
     policy
-        The group's policy. Only `in_charge` is considered, even if the policy does not name it.
+        The group's policy. Its list of assignors is ignored: only `in_charge` plans.
 
     Raises
     ------
@@ -123,14 +123,14 @@ class _Recorded:
 
 
 class _InConsumers:
-    """An assignor that the group's leader runs at each rebalance, as Kafka's own."""
+    """An assignor that the group's leader runs at each rebalance, like Kafka's assignors."""
 
     def __init__(self, recording: Recording, assignor: str, options: dict[str, Any]) -> None:
         self._recording, self._assignor, self._options = recording, assignor, options
 
     def rebalance(self, moment: Moment) -> Int32:
         problem = moment.problem
-        if moment.at == START.timestamp():  # the first sample has owners already
+        if moment.at == START.timestamp():  # begin with the recorded owners
             problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 
@@ -139,7 +139,7 @@ class _InConsumers:
 
 
 class _ByPolicy(ByPlans):
-    """An assignor whose plans the policy publishes, and followers that fit them to the members."""
+    """An assignor whose plans are published if the policy approves them; followers adopt them."""
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class _ByPolicy(ByPlans):
         self._by_hand = policy.four_eyes or not policy.approval.automatic
         self._capacities: Mapping[str, Capacity] = {}
         self._costs: CostRows = {}
-        #: When plans were not approved, seconds from the start.
+        #: Times of plans that were not approved, seconds from the start.
         self.held_back: list[float] = []
 
     def rebalance(self, moment: Moment) -> Int32:
@@ -161,7 +161,7 @@ class _ByPolicy(ByPlans):
         return super().rebalance(moment)
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Analyse like the planner, and approve like the policy."""
+        """Analyse like the planner; return new owners if the policy approves the plan."""
         decision = decide(
             Question(
                 problem=moment.problem,
@@ -199,7 +199,7 @@ class _ByPolicy(ByPlans):
 
 
 def owners_at(recording: Recording, moment: Moment) -> Int32:
-    """Return the owners at the newest sample of a recording, int32 of shape (P,)."""
+    """Return the owners in the newest sample before a moment, int32 of shape (P,)."""
     step = round((moment.at - START.timestamp()) / recording.step_s)
     row = recording.series.owner[recording.latest(step)]
     problem, roster = moment.problem, recording.roster
@@ -247,7 +247,7 @@ def _stretches(
 
 
 def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
-    """Yield the figures that were measured, from the commits in each sample."""
+    """Yield measured figures, which come from the commits in the samples."""
     series, seconds = recording.series, recording.seconds
     owner = series.owner
     moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)

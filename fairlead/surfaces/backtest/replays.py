@@ -1,4 +1,4 @@
-"""Replays of a group's samples from the archive, one process an assignor.
+"""Replays of a group's samples from the archive, with one process per assignor.
 
 Belongs here: finding a group's samples, running the replays. Does not: what a replay does
 (`replay`), nor the summary (`report`).
@@ -27,8 +27,8 @@ from fairlead.surfaces.backtest.recording import Recording, replayable
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _EPOCH: Final = datetime(1970, 1, 2, tzinfo=UTC)
-#: Columns of replays: figures of a `Stretch`. `skipped` is the reason if a sample was not replayed;
-#: its figures are then missing.
+#: Columns of the rows of a backtest: `skipped` is the reason why a sample was not replayed. If it
+#: is set, the figures, which are the fields of `Stretch`, are missing.
 STRETCHES: Final = ["in_charge", "skipped", *(column.name for column in fields(Stretch))]
 
 
@@ -39,7 +39,7 @@ def find_samples(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> pa.Table:
-    """Return the samples of a group, by time, from `since` to before `until`; None: all.
+    """Return a group's samples by time, from `since` (inclusive) to `until` (exclusive).
 
     Raises
     ------
@@ -69,7 +69,7 @@ def find_samples(
 
 
 def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -> pd.DataFrame:
-    """Replay a group's arrivals with each assignor in charge, and with its own assignments.
+    """Replay a group's arrivals with each assignor, and with the group's own assignments.
 
     Parameters
     ----------
@@ -83,8 +83,9 @@ def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -
     Returns
     -------
     Rows with the columns `STRETCHES`, one per assignor and sample, except the first sample.
-    `RECORDED` is what was measured, `OBSERVED` replays the group's own assignments. All replays
-    skip samples in which the group could not be read, had no member, or read nothing.
+    Rows of `RECORDED` have measured figures, rows of `OBSERVED` those of a replay with the group's
+    own assignments. Samples are skipped if the group could not be read, had no member, or read
+    nothing.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The result of a backtest: figures per assignor in charge, best first.
 
-Belongs here: condensing replays, as a table for people and as data for programs. Does not:
+Belongs here: summarising replays, as a table for people and as data for programs. Does not:
 replaying (`replay`, `replays`).
 """
 
@@ -18,7 +18,7 @@ from fairlead.surfaces.backtest.replay import RECORDED
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Values of `in_charge` that are no assignors: the measured lag, and a replay of the real owners.
+#: Values of `in_charge` that are not assignors: measured lag, and a replay of the real owners.
 HISTORY: Final = (RECORDED, OBSERVED)
 #: Columns of the table, with their headings.
 COLUMNS: Final = {
@@ -41,7 +41,7 @@ class ReplayedCourse:
     in_charge
         An assignor, `observed` or `recorded`.
     stretches
-        A row for each stretch between samples, by time, with the columns of
+        One row for each interval between two samples, by time, with the columns
         `fairlead.surfaces.backtest.replays.STRETCHES`.
     """
 
@@ -50,11 +50,11 @@ class ReplayedCourse:
 
     @property
     def by_plans(self) -> bool:
-        """Whether plans changed the owners; else each rebalance did."""
+        """Whether `in_charge` is an assignor that makes plans."""
         return self.in_charge not in LAG_BLIND | set(HISTORY)
 
     def total(self, column: str) -> float:
-        """Add up a figure of the stretches."""
+        """Return the sum of a figure over the whole replay."""
         return float(self.stretches[column].sum())
 
     @property
@@ -92,14 +92,14 @@ class Report:
 
     @classmethod
     def of(cls, group: str, rows: "pd.DataFrame") -> "Report":
-        """Summarise the stretches of a backtest.
+        """Summarise a backtest.
 
         Parameters
         ----------
         group
             The consumer group.
         rows
-            With the columns `fairlead.surfaces.backtest.replays.STRETCHES`.
+            Rows with the columns `fairlead.surfaces.backtest.replays.STRETCHES`.
 
         Raises
         ------
@@ -123,11 +123,11 @@ class Report:
 
     @property
     def at(self) -> list[datetime]:
-        """When each stretch ended."""
+        """Times of all samples but the first."""
         return list(self.courses[0].stretches["at"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all figures, and the series they come from, ready for JSON."""
+        """Return all figures, in total and at each sample, as values that JSON allows."""
         at = [moment.isoformat() for moment in self.at]
         return {
             "group": self.group,
@@ -187,9 +187,9 @@ def would_have_saved(
     Parameters
     ----------
     over_objective_s, planned_s
-        Partition-seconds beyond the objective, with the owners there were and under the plans.
+        Partition-seconds beyond the objective, with the group's own assignments and with plans.
     plans, downtime_s
-        Number of plans, and the partition-seconds of downtime that they cause.
+        Number of plans, and the partition-seconds of downtime that the plans cause.
 
     Examples
     --------

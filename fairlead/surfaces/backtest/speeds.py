@@ -14,12 +14,13 @@ from fairlead.simulation.world import Float64, Int64
 
 
 def hourly_speeds(series: SampleSeries) -> Float64:
-    """Return the speed of each member in each hour, records a second, float64 of shape (K, M).
+    """Return the speed of each member in each hour, records per second, of shape (hours, M).
 
-    A speed is measured only at a member's limit. In hours without a measurement, a member has the
-    speed of the last or else the next measurement, and at least the speed at which it read. A
-    member without any measurement is assumed to be somewhat faster than it read (or than its peers
-    read, if it read nothing), and at least as fast as the median of all measurements.
+    A speed can be measured only while a member has a backlog. For an hour without a measurement,
+    the result is the last measurement before or else the first one after it, but at least the rate
+    at which the member read. A member without any measurement is assumed to be somewhat faster than
+    it read (or than its peers read, if it read nothing), and at least as fast as the median of all
+    measurements.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)
@@ -39,7 +40,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
 
 def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Return the assumed speed of members without a measurement, records a second, shape (M,)."""
+    """Return the speed assumed for a member without measurement, records per second, shape (M,)."""
     known = measured[~np.isnan(measured)]
     typical = float(np.median(known)) if known.size else 0.0
     positive = most[most > 0]
@@ -49,13 +50,13 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """All arrivals, records a second: assumed as a member's speed if no member read anything."""
+    """Return the group's arrival rate, records per second: assumed speed if no member read."""
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 
 
 def _nearest(measured: Float64) -> Float64:
-    """Fill gaps with the last value before, or else the first after, by column."""
+    """Fill the gaps in each column with the last value before, or else the first value after."""
     filled = measured.copy()
     for rows in (range(1, len(filled)), range(len(filled) - 2, -1, -1)):
         step = 1 if rows.step > 0 else -1
@@ -68,8 +69,8 @@ def _nearest(measured: Float64) -> Float64:
 def grown_ends(series: SampleSeries) -> Int64:
     """Return log end offsets that never decrease, int64 of shape (L, P).
 
-    Before a partition exists, its end is its beginning; while its end is unknown, and when its log
-    is created again, nothing arrives.
+    Before a partition exists, its end offset is its first begin offset. No record arrives while an
+    end offset is unknown, nor when a topic is created again.
     """
     known = series.end >= 0
     appears = known.argmax(axis=0)

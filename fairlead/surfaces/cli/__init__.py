@@ -1,6 +1,6 @@
 """The command line, `fairlead`: one module per group of commands.
 
-Commands import what they need when they run: `fairlead assign` does not wait for Spark.
+Commands import modules when they run, so that `fairlead assign` does not wait for Spark.
 """
 
 import os
@@ -48,7 +48,7 @@ WITHOUT_SERVICES: Final = frozenset(
 app = typer.Typer(
     name="fairlead",
     no_args_is_help=True,
-    rich_markup_mode=None,  # help by rich doubles the time for imports
+    rich_markup_mode=None,  # rich's help would double the time for imports
     context_settings={"max_content_width": 110},
     pretty_exceptions_show_locals=False,  # local variables may hold secrets
 )
@@ -129,7 +129,7 @@ def dev() -> None:
 
 
 def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
-    """Run a command, and record its process so that `make clean` can end it."""
+    """Run a command, and record its process so that `make clean` can end the process."""
     from rich.console import Console
 
     from fairlead.sandbox.recorded_processes import recorded, require_alone
@@ -142,10 +142,10 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
 
 
 def main() -> None:
-    """Run the command line; a FairleadError is one line on standard error and exit code 1."""
+    """Run the command line. A FairleadError becomes one line on stderr and exit code 1."""
     one_thread()
-    # Shells start background jobs with SIGINT ignored. Both signals must stop everything that a
-    # command has started.
+    # SIGINT and SIGTERM must stop everything that a command has started. Python's handler of SIGINT
+    # is set, because shells start background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -158,7 +158,7 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Flush standard output; if that fails, discard the rest, or Python exits with 120."""
+    """Flush standard output. If that fails, discard the rest: else Python would exit with 120."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,6 +1,6 @@
-"""Shared arguments of commands, their completion, and the database.
+"""Arguments that commands share, shell completion, and access to the database.
 
-Belongs here: what several command groups share. Does not: any query (`fairlead.store.queries`).
+Belongs here: code that several command groups share. Does not: queries (`fairlead.store.queries`).
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Largest version of a plan: Postgres's largest integer.
 _LAST_VERSION: Final = 2**31 - 1
-#: Limits of completion: seconds to wait for the database, and number of suggestions.
+#: Limits of shell completion: seconds to wait for the database, and number of suggestions.
 _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
 #: Maximum number of groups that a mistyped name is compared with.
@@ -34,7 +34,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     Raises
     ------
     StoreUnavailableError
-        The database does not answer; the message names the setting with its address.
+        The database does not answer; the message names the setting that has its address.
     StoreRefusesError
         The database answers, but accepts no changes.
     """
@@ -56,7 +56,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
 
 
 def known_groups(prefix: str = "", limit: int = _ALL) -> list[str]:
-    """Return stored groups with a prefix; none if the database does not answer at once."""
+    """Return the stored groups with a prefix; empty if the database does not answer."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError
@@ -75,7 +75,7 @@ def complete_group(incomplete: str) -> list[str]:
 
 
 def parse_moment(text: str) -> datetime:
-    """Parse a typed moment; UTC if it has no zone."""
+    """Parse a date or time in ISO 8601; without a time zone, it is in UTC."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -84,7 +84,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def known_text(name: str | None) -> str | None:
-    """Refuse a name that is not UTF-8, which neither Kafka nor Postgres accepts."""
+    """Refuse a name that is not valid UTF-8: neither Kafka nor Postgres accepts such a name."""
     try:
         (name or "").encode()
     except UnicodeEncodeError as error:

@@ -27,7 +27,7 @@ def assign() -> None:
 
 
 def partition() -> None:
-    """Return the partition of a key, by the producer's default.
+    """Return the partition that Kafka's producers choose for a key by default.
 
     {"key": "k", "key_encoding": "utf8", "partitions": 12} -> {"partition": 3} or {"error": ...};
     key_encoding is utf8 or base64. The exit code is 1 if any answer is an error.
@@ -50,13 +50,13 @@ def decide() -> None:
 
 
 def serve(answer: "Answer", *, spare: str = "") -> None:
-    """Answer standard input line by line; exit with 1 when any answer is an error.
+    """Answer each line of standard input; exit with 1 if any answer is an error.
 
-    A bad value of the key `spare` does not fail a line.
+    A line can be answered even if the value of its key `spare` is not valid JSON.
     """
     from fairlead.common.json_lines import answer_lines
 
-    if sys.stdin is None:  # closed by the parent process
+    if sys.stdin is None:  # the parent process has closed it
         raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
     failed = False

@@ -62,7 +62,7 @@ def answer_problem(problem: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer_record(record: dict[str, Any]) -> dict[str, Any]:
-    """Answer which partition a record's key lands on.
+    """Return the partition of a record's key.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """`fairlead backtest`: replay recorded samples with other assignors or policies.
 
 Belongs here: the command's arguments, and where its output goes. Does not: replaying and
-condensing (`fairlead.surfaces.backtest`).
+summarising (`fairlead.surfaces.backtest`).
 """
 
 from datetime import datetime

@@ -82,7 +82,7 @@ def prune(
         try:
             _prune(dry_run=dry_run)
         except FairleadError as error:
-            say_error(error)  # the database may answer next time, or a long read has ended
+            say_error(error)  # continue: the next attempt may succeed
         time.sleep(every * 3600)
     _prune(dry_run=dry_run)
 
@@ -97,8 +97,8 @@ def psql(
     """Open psql on the plan history.
 
     Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
-    opens that of the sandbox in the state directory; a sandbox's Postgres that is stopped runs as
-    long as psql does.
+    opens the one of the sandbox in the state directory. If the sandbox's Postgres is stopped, it
+    is started, and stopped again after psql.
     """
     from sqlalchemy import make_url
 
@@ -125,7 +125,7 @@ def psql(
 
 @contextmanager
 def _sandbox_url(settings: "Settings") -> Iterator[str]:
-    """Run the sandbox's Postgres until the block ends, unless it runs already."""
+    """Yield the URL of the sandbox's Postgres; if it is stopped, run it during the block."""
     from fairlead.errors import SandboxError
     from fairlead.sandbox import Sandbox
 

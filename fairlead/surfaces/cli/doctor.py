@@ -1,4 +1,4 @@
-"""`fairlead doctor`: whether the set-up is right.
+"""`fairlead doctor`: check the installation.
 
 Belongs here: how findings are printed. Does not: the checks (`fairlead.surfaces.doctor`).
 """

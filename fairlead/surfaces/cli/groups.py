@@ -40,10 +40,10 @@ _GROUPS = {
 }
 #: Number of groups whose evidence is shown, worst first.
 _WITH_EVIDENCE = 10
-#: Figures older than this are marked as old: by default, samples are taken every minute.
+#: Figures older than this are reported as old. By default, samples are taken every minute.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
-#: From this age on, a date is shown with its age.
+#: Lag that is younger than this is shown with its age.
 _DAY = timedelta(days=1)
 _LAG = {
     "name": "partition",
@@ -56,7 +56,7 @@ _LAG = {
 _SPEED = ("arrival_rate", "busy", "records_per_s", "measured")
 _LAG_BY_MEMBER = ("member", "partitions", "lag", *_SPEED)
 _LAG_BY_TOPIC = ("topic", "partitions", "lag", "arrival_rate", "seconds_per_record", "time_share")
-#: Maximum number of diagnoses and moves, newest first.
+#: Maximum number of diagnoses, and of moves, that `why` shows, newest first.
 _DIAGNOSES = 50
 _MOVES_OF = {
     "version": "version",
@@ -127,7 +127,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return when a group catches up, as text; no forecast if its diagnosis is unknown."""
+    """Return the catch-up time as a column; empty forecast columns if the diagnosis is unknown."""
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
@@ -151,7 +151,7 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _catch_up_time(row: dict[str, Any]) -> str:
-    """Return when a group will have caught up without a change, and with the waiting plan."""
+    """Return when a group will have caught up without a new plan, and with the plan that waits."""
     from fairlead.common.words import catch_up_time
 
     without_plan = f"without a new plan: {catch_up_time(row['catch_up_s'], row['last_seen'])}"
@@ -167,7 +167,7 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     Parameters
     ----------
     rows
-        Of `fairlead.store.history_queries.read_groups` or `read_plans`.
+        Rows of `fairlead.store.history_queries.read_groups` or `read_plans`.
     """
     return [
         f"{row['group']}: version {row.get('not_sent_version') or row['version']} could not be "
@@ -179,7 +179,7 @@ def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
-    """Return the frozen groups, each as a line with the command that unfreezes it."""
+    """Return a line for each freeze, with the command that ends it."""
     return [
         f"{freeze}. No new plan is sent until `{of_freeze(freeze.group, frozen=True).command}`"
         for freeze in freezes
@@ -187,7 +187,7 @@ def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
 
 
 def _not_planned(names: list[str]) -> list[str]:
-    """Return advice for groups that need a plan while no planning run decides on them."""
+    """Return advice for groups that need a plan, but on which no planning run decides."""
     from fairlead.common.words import listed
 
     if not names:
@@ -235,11 +235,11 @@ def lag(
 ) -> None:
     """Show the lag of each partition of a group, as last measured.
 
-    Consumers that follow plans report the time per record: "41 ms (38 to 44)" includes the 90 %
-    interval. The share is the part of its consumer's time that arriving records take. For other
-    consumers, "about 8 x usual" is inferred. Lag is stored each quarter of an hour, when owners
-    change, and by planning runs. The status "left" marks topics that no member subscribes to;
-    sums exclude them.
+    Consumers that follow plans report the time per record: "41 ms (38 to 44)" is its mean and its
+    90 % interval. For other consumers it is inferred: "about 8 x usual". The share is the part of
+    the consumer's time that the partition's arriving records take. Lag is stored each quarter of
+    an hour, when owners change, and by planning runs. The status "left" marks topics that no
+    member subscribes to; sums exclude them.
     """
     from fairlead.common.words import length
     from fairlead.domain.work_text import time_per_record
@@ -330,8 +330,8 @@ def why(
 ) -> None:
     """Explain the state of a group, or the owner of a partition.
 
-    Of a group: its diagnosis, evidence, plan and next step. Of a partition: the versions that moved
-    it, from whom to whom and why, and the time per record.
+    For a group: its diagnosis, evidence, plan and next step. For a partition: the versions that
+    moved it, each with the old owner, the new owner and the reason, and the time per record.
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses
@@ -368,7 +368,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the versions that move a partition, and its lag now, if that is known.
+    """Return the versions that move a partition, and its newest lag; None: it is unknown.
 
     Raises
     ------
@@ -389,7 +389,7 @@ def _moves_of(
 
 
 def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
-    """Return the known facts about a group, one line each; without the next step."""
+    """Return a line for each known fact about a group, except for the next step."""
     from fairlead.domain.work_text import work_of_group
     from fairlead.surfaces.next_step import follows
 

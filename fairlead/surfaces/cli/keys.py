@@ -16,7 +16,7 @@ from fairlead.surfaces.cli.output import print_json, print_table, say
 
 Row = dict[str, Any]
 
-#: Minimum share of a key in a table; the JSON document has all keys of the report.
+#: Keys with a smaller share of the records are not in the table; the JSON document has all keys.
 _LEAST: Final = 0.001
 #: Maximum number of partitions listed for a key.
 _LISTED: Final = 3
@@ -76,7 +76,7 @@ def keys(
 
 
 def tables(report: Row) -> list[list[Row]]:
-    """Return the table of keys and that of partition counts; rows map headings to texts."""
+    """Return a table of keys and a table of partition counts; rows map headings to texts."""
     keys = [
         {
             "key": shortened(key["key"]),
@@ -103,7 +103,7 @@ def tables(report: Row) -> list[list[Row]]:
 
 
 def _filled(rows: list[Row]) -> list[Row]:
-    """Return rows without the columns that are empty in all of them."""
+    """Return the rows without columns that are empty in every row."""
     names = dict.fromkeys(name for row in rows for name, text in row.items() if text)
     return [{name: row.get(name, "") for name in names} for row in rows]
 

@@ -1,7 +1,7 @@
 """Output of commands: lines and tables for people, one JSON document for programs.
 
-Belongs here: the formats that all commands share. All text for people is printed from here, and so
-made safe by `visible`. Does not: the columns of a command.
+Belongs here: the formats that all commands share. All text for people is printed from here, so that
+`visible` makes it safe for terminals. Does not: the columns of a command.
 """
 
 import json
@@ -52,7 +52,7 @@ def say_error(error: Exception, what: str = "") -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document in ASCII: times in ISO 8601, exact numbers as numbers, names uncut."""
+    """Print a JSON document in ASCII, with times in ISO 8601, and decimals as numbers."""
     typer.echo(json.dumps(document, default=_plain))
 
 
@@ -65,19 +65,19 @@ def print_table(
 ) -> None:
     """Print rows as a table or, if it is wider than the window, as one block per row.
 
-    Names and numbers are never broken, so that they can be copied.
+    Names and numbers are never broken across lines, so that they can be copied.
 
     Parameters
     ----------
     rows
-        Keys to values; numbers are aligned right.
+        Each maps keys to values; numbers are aligned right.
     columns
-        Keys to headings, or only keys, in the order of the columns. Without a heading, a figure
-        has its label.
+        Keys to headings, or only keys, in the order of the columns. Without a heading, a column
+        has the figure's label or the key.
     title
         Heading of the table.
     stderr
-        Print to standard error, because standard output belongs to a program.
+        Print to standard error, because a program reads standard output.
     """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
@@ -91,7 +91,7 @@ def print_table(
     }
     console = _console(stderr=stderr)
     table = Table(
-        title=title and Text(visible(title)),  # not read as markup
+        title=title and Text(visible(title)),  # `Text` is not read as markup
         title_justify="left",
         box=SIMPLE_HEAD,
         show_edge=False,

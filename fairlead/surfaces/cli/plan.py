@@ -58,8 +58,8 @@ def plan(
 ) -> None:
     """Sample and diagnose a group now, and propose a plan if one helps.
 
-    The command uses the analysis of planning runs, with all samples so far. Like them it stores the
-    decision, except with --dry-run.
+    The analysis is the same as in planning runs, from all samples so far. The decision is stored,
+    except with --dry-run.
     """
     from fairlead.settings import load_settings
 
@@ -118,7 +118,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 
 
 def _remembered(group: str) -> "GroupMemories":
-    """Return what planning runs stored about a group; empty if the database does not answer."""
+    """Return the stored memories of a group; empty if the database does not answer."""
     from fairlead.domain.group_memories import GroupMemories
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.store.plans import PlanStore
@@ -142,7 +142,7 @@ def _require_known(gateway: "KafkaGateway", group: str) -> None:
 
 
 def _document(planned: "Planned", outcome: "Outcome | None") -> dict[str, Any]:
-    """Return the answer as a JSON document."""
+    """Return the result of the command as a JSON document."""
     from fairlead.domain.records import PlanDraft
 
     decision = planned.decision if outcome is None else outcome.decision

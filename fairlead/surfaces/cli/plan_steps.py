@@ -1,4 +1,4 @@
-"""`fairlead plans approve | reject | publish | rollback | withdraw`: steps of a plan by a person.
+"""`fairlead plans approve | reject | publish | rollback | withdraw`: a person's steps for a plan.
 
 Belongs here: previews, confirmation, and the result of a step. Does not: the
 steps themselves (`fairlead.store`, `fairlead.workflows`).
@@ -137,11 +137,11 @@ def publish(group: Group, *, as_json: Json = False) -> None:
 def _adoption(
     store: "PlanStore", group: str, kafka: "KafkaSettings"
 ) -> "tuple[Adoption | None, list[str]]":
-    """Let brokers that assign follow the plan; check and store the adherence.
+    """Make the broker follow the plan if it assigns the group; check and store the adherence.
 
     Returns
     -------
-    The adherence, None if it could not be read; and why brokers do not follow.
+    The adoption, None if it could not be read; and reasons why the broker does not follow.
     """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
@@ -154,7 +154,7 @@ def _adoption(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
             checked = check(store, [group], gateway.live_groups)
-    except KafkaUnavailableError:  # the plan was published already
+    except KafkaUnavailableError:  # no error: the plan is published
         return None, []
     reasons = [adoption.reason for adoption in adoptions if not adoption.reached]
     return (checked[0].adoption if checked else None), reasons
@@ -336,7 +336,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
 
 
 def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
-    """Return a figure's value before the plan, and the plan's prediction."""
+    """Return a figure's value before the plan, and the predicted value, as text."""
     before, after = (figure(name).text(plan[f"{name}_{when}"]) for when in ("before", "predicted"))
     return f"{before}{unit}, predicted {after}"
 
@@ -344,7 +344,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 def _proposed(
     engine: "Engine", group: str, version: int, becomes: str, *, as_json: bool
 ) -> Mapping[str, Any]:
-    """Show a proposed version; refuse another state, as the database would after confirmation."""
+    """Print a proposed version; refuse other states now, as the database would later."""
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan
 

@@ -1,6 +1,6 @@
 """The default cluster of commands without settings: the sandbox that runs in this checkout.
 
-Belongs here: finding it, confirmation before a change, and the output of `--version`. Does
+Belongs here: finding the sandbox, confirmation before a change, and the output of `--version`. Does
 not: the settings themselves (`fairlead.settings`), running a sandbox (`fairlead.sandbox`).
 """
 
@@ -22,7 +22,7 @@ _SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
 
 
 def show_version(requested: bool) -> None:  # noqa: FBT001 - typer's signature
-    """Answer `--version`."""
+    """Print the version and exit, for `--version`."""
     if requested:
         from fairlead.common.installed import installed_version
 
@@ -39,7 +39,7 @@ def use_running_sandbox() -> None:
     _SANDBOX.set(None)
     variables = {name for name in os.environ if name.upper().startswith("FAIRLEAD_")}
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
-    used = (state_dir / "kafka").exists()  # if not, the imports below are skipped
+    used = (state_dir / "kafka").exists()  # if not, skip the slow imports below
     if variables - _OTHER or Path("fairlead.toml").exists() or not used:
         return
     from fairlead.sandbox import Sandbox

@@ -9,7 +9,7 @@ import typer
 
 from fairlead.surfaces.ports import PAGES_PORT
 
-#: Seconds. Three attempts end within Prometheus's scrape timeout of 10 s.
+#: Seconds to wait for the database. Three attempts fit into Prometheus's scrape timeout of 10 s.
 _CONNECT_S: Final = 3
 
 
@@ -22,9 +22,9 @@ def serve(
 ) -> None:
     """Serve metrics for Prometheus at /metrics, and pages, until Ctrl-C.
 
-    Everyone who can reach the address can read all plans; the database login needs fairlead_reader.
-    Behind a proxy that authenticates people (web.token or web.header), people can act on the pages;
-    the login then needs fairlead_web.
+    Everyone who can reach the address can read all plans. The database login needs the role
+    fairlead_reader. Behind a proxy that authenticates people (web.token or web.header), people can
+    also act on the pages; the login then needs the role fairlead_web.
     """
     import logging
 

@@ -35,8 +35,8 @@ def up(
 ) -> None:
     """Start Spark and keep it running until `fairlead spark down`.
 
-    Runs with the same state directory then find it automatically. A server that runs other code,
-    was started with other properties or does not answer a query is replaced.
+    Planning runs with the same state directory then use it automatically. A running Spark is
+    replaced if it has other code or other properties, or does not answer a query.
     """
     from fairlead.common.disk import room_in
     from fairlead.errors import FairleadError
@@ -62,7 +62,7 @@ def _up() -> None:
 
 @app.command(epilog=epilog("spark down"))
 def down() -> None:
-    """Stop Spark, even if another command started it; runs then start their own."""
+    """Stop Spark, even if another command started it; planning runs then start their own."""
     _server().stop()
 
 

@@ -75,7 +75,7 @@ def survey(
             try:
                 survey.sample()
             except KafkaUnavailableError as error:
-                say_error(error)  # earlier samples stay
+                say_error(error)  # continue with earlier samples
     rows, missing = survey.rows(), survey.missing()
     if form == "json":
         others = {"other_groups": survey.others, "missing_rights": missing}

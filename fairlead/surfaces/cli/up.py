@@ -1,4 +1,4 @@
-"""`fairlead up`: all parts of the planner on this machine, until Ctrl-C.
+"""`fairlead up`: run all parts of the planner on this machine, until Ctrl-C.
 
 Belongs here: the command and its output. Does not: the parts (`fairlead.surfaces.up`).
 """
@@ -31,8 +31,8 @@ def up(
     """Run the whole planner on this machine, until Ctrl-C.
 
     Runs Dagster, the pages and Spark, after the doctor's checks. Restarts parts that end, and
-    writes one log. Groups are sampled, and planned if planning is on. Needs the schema of
-    `fairlead db upgrade`.
+    writes one log. Groups are sampled, and planned if planning is on. The database needs the schema
+    that `fairlead db upgrade` creates.
     """
     from fairlead.common.disk import room_in
     from fairlead.sandbox.recorded_processes import recorded

@@ -127,7 +127,7 @@ Ctrl-C stops everything; the data stay for the next time, make clean removes the
 
 
 def _free_port(usual: int) -> int:
-    """Return the first free port from the usual one on."""
+    """Return the usual port or, if it is taken, the next free port."""
     for port in range(usual, usual + 100):
         with socket.socket() as candidate:
             try:

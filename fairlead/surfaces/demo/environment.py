@@ -32,7 +32,7 @@ storage:
 
 @dataclass(frozen=True)
 class DemoEnvironment:
-    """Running services; child processes find them by this process's environment variables."""
+    """Running services; child processes get their addresses as environment variables."""
 
     services: Services
     settings: Settings
@@ -60,15 +60,15 @@ def reset(state_dir: Path) -> None:
 def demo_environment(
     state_dir: Path, *, progress: Callable[[str], None]
 ) -> Iterator[DemoEnvironment]:
-    """Start the services, create schema, topics and Dagster's home.
+    """Start the services, create the schema, the topics and Dagster's home.
 
-    The end of the block stops all services; data stay under `state_dir`. `progress` is called with
-    a line for the user before slow steps.
+    All services stop at the end of the block; their data stay under `state_dir`. `progress` is
+    called with a line for the user before slow steps.
 
     Raises
     ------
     ConfigurationError
-        This is not a checkout.
+        The code does not run from a checkout.
     """
     if not (pipeline.CHECKOUT / "workspace.yaml").exists():
         raise ConfigurationError("run it in a checkout: the wheel has no embedded services")
@@ -78,7 +78,7 @@ def demo_environment(
     (home / "dagster.yaml").write_text(dagster_yaml())
     with Sandbox(state_dir, progress=progress) as services:
         upgrade(services.postgres_url)
-        for name in list(os.environ):  # the user's own cluster
+        for name in list(os.environ):  # remove the user's own settings
             if name.startswith("FAIRLEAD_") and name != "FAIRLEAD_CACHE_DIR":
                 del os.environ[name]
         os.environ.update(

@@ -1,6 +1,6 @@
-"""Samples of the demo's groups every few seconds, so that planning soon has enough of them.
+"""Samples of the demo's groups every few seconds, so that planning soon has enough samples.
 
-Belongs here: the thread that takes them. Does not: their content (`fairlead.domain.samples`).
+Belongs here: the thread that takes samples. Does not: their content (`fairlead.domain.samples`).
 """
 
 import logging
@@ -44,7 +44,7 @@ def frequent_samples(
 
     Yields
     ------
-    The samples so far.
+    The samples so far; the list grows during the block.
     """
     taken: list[Sampled] = []
     stopped = threading.Event()

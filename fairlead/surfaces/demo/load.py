@@ -27,10 +27,11 @@ def steady_load(
     each: Callable[[], object] = lambda: None,
     ended: Callable[[Exception], object] | None = None,
 ) -> Iterator[dict[str, int]]:
-    """Produce records for groups in a thread until the block ends, distributed as their backlogs.
+    """Produce records for groups in a thread until the block ends.
 
-    Under Kafka's default assignment the busiest consumer gets more than it can process, and its lag
-    grows; under a plan, every consumer keeps up.
+    Partitions get records in proportion to their backlogs. Under Kafka's default assignment the
+    busiest consumer gets more than it can process, and its lag grows; under a plan, every consumer
+    keeps up.
 
     Parameters
     ----------
@@ -78,7 +79,8 @@ def _produce(
     before = time.monotonic()
     while not stopped.wait(BATCH_S):
         each()
-        # By the clock, so that a busy machine has larger batches, not fewer records.
+        # Batches depend on the time that has passed: a busy machine sends larger batches, not
+        # fewer records.
         now = time.monotonic()
         passed_s, before = now - before, now
         for group in groups:

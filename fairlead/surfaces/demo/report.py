@@ -16,7 +16,7 @@ Lags = Mapping[str, Any]
 
 
 def without_a_plan(group: str, diagnosed: Row, owned: Ownership) -> dict[str, Any]:
-    """Return the report of a group that needs no plan."""
+    """Return the report on a group that needs no plan."""
     return {
         "group": group,
         "assignor": None,
@@ -35,7 +35,7 @@ def with_a_plan(
     lags_after: Lags,
     seconds: tuple[float, float],
 ) -> dict[str, Any]:
-    """Return the report of a group before and after its plan.
+    """Return the report on a group before and after its plan.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def with_a_plan(
     diagnosed
         The planner's diagnosis, decision and reported work before the plan.
     before, after
-        Owners as reported by the consumers, before the plan and after they rejoined.
+        Owners as the consumers reported them, before the plan and after they adopted it.
     lags_after
-        Measured after the group worked under the plan.
+        Lag after the group has worked under the plan for a while.
     seconds
-        From the last arrival until the last record was processed, without the plan and with it.
+        Seconds from the last arrival until all records were processed, without and with the plan.
     """
     stages = {"before": before, "predicted": planned(plan), "after": after}
     lags: dict[str, Lags] = {"before": plan.weights, "predicted": plan.weights, "after": lags_after}
@@ -76,7 +76,7 @@ def with_a_plan(
 
 
 def as_text(report: Row) -> str:
-    """Return a report for people."""
+    """Return a report as text for people."""
     lines = [
         f"{report['diagnosis']}: {report['evidence']}",
         *(f"{label}: {text}" for label, text in report["work"].items()),

@@ -45,10 +45,10 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
-#: Maximum number of a group's diagnoses that are read to find the one of its plan.
+#: Maximum number of a group's diagnoses that are read to find the one behind its plan.
 DIAGNOSES = 1_000
 POLL_S = 0.1
-#: Records continue to arrive for this long under the plans, to show their effect.
+#: Seconds for which records continue to arrive after the plans were adopted, to show their effect.
 UNDER_PLANS_S = 15.0
 #: Number of samples: enough to distinguish a backlog from a commit that is due.
 SAMPLES = 10
@@ -67,7 +67,7 @@ Where to go next
 
 
 class _Demo:
-    """A run of the demo. Each group that needs a plan has an identical group without a plan."""
+    """A run of the demo, which compares groups with a plan to identical groups without one."""
 
     def __init__(self, around: DemoEnvironment, console: Console, stack: ExitStack) -> None:
         self._around = around
@@ -124,7 +124,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups, and for each one to plan an identical group without a plan."""
+        """Start all groups, and an identical group without a plan for each that gets a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:
@@ -137,7 +137,7 @@ class _Demo:
             )
 
     def _plan_until_published(self) -> dict[str, PlanDocument]:
-        """Plan until every group has a published plan, which a rebalance or a stall may delay."""
+        """Plan until every group has a published plan; rebalances and stalls may delay a plan."""
         self._plan(list(self._planned))
         for _ in range(MORE_PLANNING):
             without = [group.name for group in CURED if not self._published(group)]
@@ -168,7 +168,7 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Return decisions and diagnoses by group: those of the plan, else the newest ones."""
+        """Return each group's row with the diagnosis behind its plan, else the newest diagnosis."""
         return {
             row["group"]: {**row, **self._diagnosis(row["group"])}
             for row in read_groups(self._engine)
@@ -191,9 +191,9 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records; return seconds since now by group id.
+        """Wait until every group has read all records; map group ids to the seconds that took.
 
-        `records`: scenario name to number of records. Call after the last record has been sent.
+        `records` maps scenario names to numbers of records. Call this when all records are sent.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):
@@ -213,7 +213,7 @@ class _Demo:
         return [*self._planned.values(), *self._unplanned.values()]
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
-        """Read the consumers' reports until `done`."""
+        """Read the consumers' reports until `done()`; `what` is for the message of a time-out."""
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while True:
             for consumers in self._all():
@@ -265,7 +265,7 @@ def demo(state_dir: Path, console: Console) -> None:
 
 
 def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
-    """Return the lag of each partition of a sample, in records, by group and topic."""
+    """Map group, topic and partition to the lag in a sample, in records."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
         position = row["begin"] if row["committed"] < 0 else row["committed"]

@@ -20,11 +20,12 @@ class DemoGroup:
     consumers
         Number of consumer processes.
     rate
-        Records a second that one consumer processes.
+        Records per second that one consumer processes.
     slow
-        Index of a slow consumer to its share of the rate.
+        Index of a slow consumer to its speed, as a share of `rate`.
     load
-        Arriving records as a share of the capacity of all consumers, distributed as the backlog.
+        Arrival rate as a share of all consumers' capacity. Partitions get records in proportion to
+        their backlogs.
     expensive
         Partition, as "topic-number", to the factor by which its records take longer.
     """
@@ -44,7 +45,7 @@ class DemoGroup:
 
     @property
     def speeds(self) -> dict[str, int]:
-        """Records a second of each consumer, by name."""
+        """Name of each consumer to the records per second that it processes."""
         return {
             member: round(self.rate * self.slow.get(index, 1.0))
             for index, member in enumerate(self.members)
@@ -52,11 +53,11 @@ class DemoGroup:
 
     @property
     def records(self) -> int:
-        """The records of the whole backlog."""
+        """Number of records in the whole backlog."""
         return sum(map(sum, self.backlog.values()))
 
 
-#: Several topics of different sizes, and lag by Zipf's law over all their partitions.
+#: Several topics of different sizes. The backlogs of their partitions follow Zipf's law.
 ORDERS = DemoGroup(
     "orders",
     {
@@ -70,14 +71,14 @@ ORDERS = DemoGroup(
     load=0.65,
 )
 
-#: Even partitions, and one consumer with less than half the speed of the others.
+#: Partitions with equal backlogs, and a consumer with less than half the speed of the others.
 ONE_IS_SLOW = DemoGroup(
     "one-is-slow", {"invoices": [16] * 12}, consumers=3, rate=40, slow={1: 0.4}, load=0.7
 )
 
-#: Consumers of the same speed. One partition gets half as many records as the others, and each of
-#: them takes thirteen times as long, so its owner seems slow. A plan that moved this partition
-#: would only make another consumer slow; the planner moves other partitions.
+#: Consumers of the same speed. One partition gets half as many records as each of the others, but
+#: its records take thirteen times as long, so its owner seems slow. Moving this partition would
+#: only make another consumer slow; the planner moves other partitions.
 ONE_IS_EXPENSIVE = DemoGroup(
     "one-is-expensive",
     {"images": [16] * 6 + [8] + [16] * 5},
@@ -90,8 +91,8 @@ ONE_IS_EXPENSIVE = DemoGroup(
 #: A healthy group, which gets no plan.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
-#: A group whose plans wait for a person, by the demo's policies; the first steps of `make dev` use
-#: it.
+#: A group whose plans wait for a person, because its policy requires that. The first steps that
+#: `make dev` prints are about this group.
 PAYMENTS = DemoGroup(
     "payments",
     {

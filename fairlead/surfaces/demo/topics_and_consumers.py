@@ -47,7 +47,7 @@ def produce(producer: Producer, records: dict[str, list[int]]) -> None:
     Raises
     ------
     SandboxError
-        The broker did not acknowledge all of them in time.
+        The broker did not acknowledge all records in time.
     """
     for topic, counts in records.items():
         for partition, count in enumerate(counts):
@@ -64,7 +64,7 @@ class Consumers:
     Parameters
     ----------
     scenario
-        The topics and the number and rate of consumers.
+        Defines the topics, and the number and the rate of consumers.
     group
         The group id: the scenario's own, or another one for the same topics.
     bootstrap_servers
@@ -84,7 +84,7 @@ class Consumers:
     processed: int = 0
     last_processed_at: float = 0.0
     _processes: list[subprocess.Popen[str]] = field(default_factory=list)
-    #: Member and report; see `fairlead.surfaces.demo.worker`.
+    #: Pairs of a member and its report, which `fairlead.surfaces.demo.worker` writes.
     _reports: SimpleQueue[tuple[str, dict[str, Any]]] = field(default_factory=SimpleQueue)
 
     def __enter__(self) -> Self:
@@ -98,7 +98,7 @@ class Consumers:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """End the workers; they leave the group."""
+        """End the workers, which makes them leave the group."""
         self._stop()
 
     def update(self) -> None:

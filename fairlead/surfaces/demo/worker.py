@@ -1,7 +1,7 @@
 """One demo consumer: a process with a consumer of kafka-python that works at a fixed rate.
 
 Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
-line: `assigned` after each rebalance, `processed` while it works. The end of its input ends it.
+line: `assigned` after each rebalance, `processed` while it works. It ends when standard input ends.
 
 Belongs here: consuming. Does not: measurements from the reports (`run`).
 """
@@ -23,9 +23,9 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.wire.partitions import by_topic
 
-#: Seconds between a worker's reports; it polls at most this much work at once.
+#: Seconds between a worker's reports. A poll returns at most the records to process in this time.
 STEP_S = 0.2
-#: Seconds. Longest delay by a busy machine that a worker makes up for, to keep its rate.
+#: Seconds. A worker makes up for delays by a busy machine up to this length, to keep its rate.
 CAUGHT_UP_S = 1.0
 #: Size of a fetch from a partition: about ten records, so that all partitions are read in turn.
 #: Fetches of a whole backlog would hide for half a minute which partitions fall behind.
@@ -49,7 +49,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 
 def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume, as a follower of plans or a plain consumer.
+    """Consume records as a follower of plans or, without a plan topic, as a plain consumer.
 
     Yields
     ------
@@ -90,10 +90,10 @@ def work(
     expensive: Mapping[str, float],
     stopped: threading.Event,
 ) -> None:
-    """Process records at the requested rate until the signal to stop.
+    """Process records at the requested rate until `stopped` is set.
 
-    The wait for each record is the time that the consumer measures. A delay by a busy machine
-    shortens the next waits.
+    Processing is simulated by waiting, which the consumer measures as time per record. If a busy
+    machine causes a delay, the next waits are shorter.
     """
     count, behind_s, ended_at, reported_at = 0, 0.0, 0.0, 0.0
     for partition in records:
@@ -109,7 +109,7 @@ def work(
 
 
 def stop_after_input(stopped: threading.Event) -> None:
-    """Read standard input until it ends."""
+    """Set `stopped` when standard input ends."""
     sys.stdin.read()
     stopped.set()
 
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
     arguments = parser.parse_args()
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C, the parent process stops its workers
     stopped = threading.Event()
     threading.Thread(target=stop_after_input, args=[stopped], daemon=True).start()
     with closing(consume(arguments, stopped)) as records:

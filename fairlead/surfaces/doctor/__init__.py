@@ -1,8 +1,8 @@
-"""`fairlead doctor`: checks of all that Fairlead needs, with remedies.
+"""`fairlead doctor`: checks of everything that Fairlead needs, with remedies.
 
 Belongs here: the parts to check, and their order. Does not: printing findings
-(`fairlead.surfaces.cli.doctor`). The checks change nothing and try no right: Kafka lists the
-operations that it allows (KIP-430), Postgres the roles of a user.
+(`fairlead.surfaces.cli.doctor`). The checks change nothing. To find missing rights, they do not try
+operations, but read the operations that Kafka allows (KIP-430), and a user's roles in Postgres.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -20,7 +20,7 @@ from fairlead.surfaces.doctor.switches import examine_dagster
 __all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]
 
 _Part = Callable[[Settings], Iterator[Finding]]
-#: Parts in order of their dependencies.
+#: Parts to check. A part may depend on the parts before it.
 PARTS: Final[dict[str, _Part]] = {
     "host": examine_host,
     "archive": examine_archive,

@@ -1,6 +1,6 @@
 """The doctor's checks of Postgres: schema, roles, clocks, freezes, the last sample.
 
-Belongs here: the planner's needs of its database. Does not: any migration.
+Belongs here: what the planner needs from its database. Does not: migrations.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,7 +26,8 @@ SELECT current_setting('server_version') AS version, session_user AS login,
            ORDER BY rolname
        ) AS roles
 """
-#: Writes a temporary file of two megabytes, which fails on a full disk and needs no right.
+#: A query for which Postgres writes a temporary file of 2 MB. It fails if the disk is full, and
+#: needs no rights.
 _SPILL: Final = "SELECT count(*) FROM generate_series(1, 100000)"
 
 
@@ -36,7 +37,7 @@ def examine_database(settings: Settings) -> Iterator[Finding]:
     Raises
     ------
     StoreUnavailableError, ConfigurationError
-        It does not answer, its disk is full, or it refuses the login.
+        Postgres does not answer, its disk is full, or it refuses the login.
     """
     from fairlead.store import migrate  # noqa: PLC0415 - Alembic takes half a second
     from fairlead.store.engine import create_store_engine, transaction  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """The result of one check of the doctor.
 
-Belongs here: its fields, and what several checks share. Does not: the checks.
+Belongs here: the fields of a result, and code that several checks share. Does not: the checks.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ class Finding:
     name
         Name of the check.
     state
-        `ok`; `warning`: it works with a limit; `failed`: it does not work.
+        `ok`; `warning`: it works, but not completely; `failed`: it does not work.
     detail
         The result in a sentence.
     remedy
-        The remedy; "": none is needed.
+        What to do; "" if nothing.
     """
 
     name: str
@@ -30,5 +30,5 @@ class Finding:
 
 
 def existing(path: Path) -> Path:
-    """Return a path if it exists, else its nearest folder that does."""
+    """Return a path if it exists, else its nearest parent folder that exists."""
     return next(place for place in (path, *path.parents) if place.exists())

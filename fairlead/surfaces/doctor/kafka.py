@@ -1,7 +1,7 @@
 """The doctor's checks of Kafka: rights, Fairlead's topics, groups and their members.
 
-Belongs here: the planner's needs of a cluster, as in docs/trust.md. Does not: reading rights
-(`fairlead.kafka.rights`).
+Belongs here: what the planner needs from a cluster, as listed in docs/trust.md. Does not: reading
+rights (`fairlead.kafka.rights`).
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
 
-#: The planner's rights on topics that it writes, and on the coordination topic, as in
-#: docs/trust.md.
+#: Rights that the planner needs: `WRITES` on topics that it writes, `READS` on the coordination
+#: topic. docs/trust.md has the same list.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
 #: Rights are checked on at most this many groups and topics.
@@ -37,7 +37,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
     Raises
     ------
     ConfigurationError
-        The cluster refuses the login, or librdkafka a setting.
+        The cluster refuses the login, or librdkafka refuses a setting.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -131,7 +131,7 @@ def _absent(rights: Rights, name: str, *, made_here: bool) -> Finding:
 def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
     """Check the rights on the transactional ids that send plans.
 
-    Only ACLs are read: using an id would create the topic of transactions.
+    Reads only ACLs, because using a transactional id would create Kafka's topic of transactions.
     """
     name, what = f"{kafka.plan_topic}-", "transactional ids"
     how = remedy("transactional-id", name, ["DESCRIBE", "WRITE"], prefixed=True)
@@ -153,7 +153,7 @@ def _keys(kafka: KafkaSettings) -> Finding:
 
 
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
-    """Check the rights on groups: DESCRIBE, and READ where brokers assign."""
+    """Check the right to DESCRIBE groups, and to READ groups that brokers assign."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
     hidden = [
@@ -187,7 +187,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Return whether an operation is allowed on all checked groups or topics."""
+    """Return a finding: whether an operation is allowed on all checked groups or topics."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)
@@ -227,7 +227,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         if _ASSIGNOR
         not in (
             _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
-            or _ASSIGNOR  # unknown without the right to read it
+            or _ASSIGNOR  # assume it if the configuration may not be read
         )
     ]
     count = f"{plural(len(by_broker), 'group')} of the consumer protocol"

@@ -26,7 +26,7 @@ _OLD: Final = timedelta(minutes=15)
 
 
 def examine_dagster(settings: Settings) -> Iterator[Finding]:
-    """Check Dagster's home: its daemons, sensors and when they last ran."""
+    """Check the instance in Dagster's home: daemons, sensors, and when each sensor last ran."""
     home = dagster_home(settings)
     if not (home / "dagster.yaml").exists():
         detail = (
@@ -99,7 +99,7 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Return when a sensor that is on last ran."""
+    """Yield a finding: when a sensor that is on last ran."""
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:

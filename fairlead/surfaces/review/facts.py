@@ -1,6 +1,6 @@
 """The facts about a version under review, read from the store and verified.
 
-Belongs here: reading, and reconstructing the owners before the plan. Does not: assessing the
+Belongs here: reading the facts, and computing the owners before the plan. Does not: assessing the
 facts (`risks`), wording them (`page`).
 """
 
@@ -41,13 +41,15 @@ class Facts:
     predicted
         Metrics of the plan, on its snapshot.
     consumers
-        Every consumer before and after, the most loaded first; empty if the bytes do not verify.
+        Every consumer's load before and after the plan, the most loaded first; empty if the bytes
+        do not verify.
     analysed
         Rates and capacities from the analysis behind the plan; None: there was none.
     candidates
-        The result of every assignor, least load first; empty for a rollback or a renewal.
+        The candidate of every assignor, the one with the least load first; empty for a rollback or
+        a renewal.
     statuses
-        Partitions by status in the plan's snapshot; empty if it is no longer stored.
+        A row per status of partitions in the plan's snapshot; empty if that is no longer stored.
     now
         When the facts were read; time-zone-aware.
     """
@@ -70,7 +72,7 @@ class Facts:
 
     @property
     def expired(self) -> bool:
-        """Whether the plan has expired, even if its state does not say so yet."""
+        """Whether the plan's expiry has passed, even if its state is not `expired` yet."""
         expires_at = self.stored.expires_at
         return expires_at is not None and expires_at <= self.now
 
@@ -88,7 +90,7 @@ class Facts:
 
     @property
     def busy(self) -> Mapping[str, float | None]:
-        """Reported busy share by consumer; empty if none reports."""
+        """Consumer to its reported busy share; empty if no consumer reports."""
         return {} if self.analysed is None else self.analysed.reported.get("consumers", {})
 
     @property
@@ -137,7 +139,7 @@ def gather(engine: Engine, group: str, version: int | None, now: datetime) -> Fa
 
 
 def before(document: PlanDocument, moves: Sequence[Mapping[str, Any]]) -> Ownership:
-    """Return the owners in the plan's snapshot: those of the plan, with its moves undone.
+    """Return the owners in the plan's snapshot, by undoing the plan's moves.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The page: facts, risks and ways to decide, in one HTML document that needs no network.
+"""The review page: facts, risks and ways to decide, in one HTML document that needs no network.
 
 Belongs here: the content of the page. Does not: reading the facts (`facts`), assessing them
 (`risks`), the layout (`templates/review.html`).
@@ -30,7 +30,7 @@ from fairlead.surfaces.review.facts import Facts, gather
 from fairlead.surfaces.review.risks import risks
 from fairlead.surfaces.templates import environment
 
-#: Rows of a table; commands list all.
+#: Maximum number of rows of a table; commands list all rows.
 ROWS: Final = 500
 
 _TEMPLATES: Final = environment("review")
@@ -57,17 +57,17 @@ def review_page(
     group
         The consumer group.
     version
-        Version of its plan; None: the newest.
+        Version of the group's plan; None: the newest.
     dagster_url
         Address of the Dagster UI; None: the page has no link to it.
     home
-        Address of the list of groups, beside the group's page; None: the page is a file.
+        Address of the list of groups, relative to the review; None: the review is a file.
     policies
-        The policies, for their current decision on a plan that waits; None: unknown.
+        The policies, to show their present decision on a plan that waits; None: unknown.
     desk
-        The person who reads the page, and may act; None: the page is a file.
+        The reader of the page, who may be allowed to act; None: the page is a file.
     now
-        The moment, time-zone-aware, that ages and expiry refer to; None: now.
+        The time, time-zone-aware, from which ages and expiry are computed; None: now.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _forecast(before: float, after: float) -> str:
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
-    """Return the policy's decision on a waiting plan; None: unknown, or no longer waiting."""
+    """Return the policy's decision on a plan that waits; None: unknown, or it does not wait."""
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None
@@ -163,7 +163,7 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
 
 
 def _measured(engine: Engine, facts: Facts) -> Row | None:
-    """Return what the last sample measured under this plan; None: nothing."""
+    """Return the group's last sample if it was taken under this plan, else None."""
     published_at = facts.plan["published_at"]
     if facts.stored.state != "published" or published_at is None:
         return None

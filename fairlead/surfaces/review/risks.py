@@ -1,7 +1,7 @@
 """Risks of a plan, in plain words.
 
 Belongs here: risks for the person who decides. Does not: the policy's rules
-(`fairlead.domain.approval`). Pure.
+(`fairlead.domain.approval`). No I/O.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.common.words import length, listed, number, percent, plural, times
 from fairlead.surfaces.review.facts import Facts
 
-#: Meaning of a partition's status for a person who decides whether to move it.
+#: Status to its meaning for a person who decides whether to move the partition.
 _STATUSES: Final = {
     "DATA_LOSS": "records were deleted before the group read them; no plan restores them",
     "STOP": "there is lag, and no consumer of the group committed for far longer than "
@@ -34,7 +34,7 @@ class Risk:
     Parameters
     ----------
     serious
-        Whether to examine it before approving.
+        Whether a person should examine the risk before approving.
     topic
         A short title.
     text
@@ -74,7 +74,7 @@ def risks(facts: Facts) -> list[Risk]:
 
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
-    """Warn of consumers that would get more than the highest speed measured for any consumer."""
+    """Warn if consumers would get more records than any consumer was ever seen to process."""
     observed = [load.seen for _, load in facts.loads if load.seen is not None]
     observed += [load.capacity for _, load in facts.loads if load.measured]
     if not observed:
@@ -114,7 +114,7 @@ def _effect(facts: Facts) -> Iterator[Risk]:
 
 
 def _topics(facts: Facts) -> Iterator[Risk]:
-    """Warn if a larger share of a topic would be on one consumer than before."""
+    """Warn if one consumer would get a larger share of a topic than any consumer has now."""
     before, after = (facts.plan[f"topic_spread_{when}"] for when in ("before", "predicted"))
     if before is not None and after > max(before, 1.0):
         text = (

@@ -1,4 +1,4 @@
-"""A survey of a cluster: every group, by samples in memory, without Postgres, Spark and Dagster.
+"""A survey of all groups of a cluster, with samples in memory: no Postgres, Spark or Dagster.
 
 Belongs here: the findings and their page. Does not: the analysis (`fairlead.domain`).
 """

@@ -1,4 +1,4 @@
-"""A survey in memory: sample offsets; report one row per group, worst first, and missing rights.
+"""A survey in memory: samples, a row with the findings on each group, and missing rights.
 
 Belongs here: sampling and wording. Does not: analysing (`fairlead.domain.candidate_rows`), nor
 requests to Kafka (`fairlead.kafka.gateway`).
@@ -29,11 +29,11 @@ from fairlead.surfaces.survey.lag import group_lag
 
 Row = dict[str, Any]
 
-#: Samples until a diagnosis is possible.
+#: Number of samples that a diagnosis needs.
 ENOUGH: Final = 6
-#: Groups sampled at once: few enough that at most seconds pass between commits and log ends.
+#: Maximum groups in a request, so that only seconds pass between reading commits and end offsets.
 _AT_ONCE: Final = 500
-#: Effects of a missing right to DESCRIBE.
+#: Resource to the effect of a missing right to DESCRIBE it.
 _EFFECTS: Final = {
     CLUSTER: "only groups that may be described are listed",
     "group": "the group is unknown",
@@ -48,14 +48,14 @@ _MEMBERLESS: Final = (
 
 
 class Survey:
-    """Samples of every group of a cluster, held in memory. Not for several threads.
+    """Samples of every group of a cluster, held in memory. Not thread-safe.
 
     Parameters
     ----------
     gateway
         The cluster; rights to DESCRIBE are enough.
     policies
-        The policies of the groups; groups without one have the default.
+        The policies of the groups; groups without a policy have the default policy.
     """
 
     def __init__(self, gateway: KafkaGateway, policies: Sequence[Policy] = ()) -> None:
@@ -71,7 +71,7 @@ class Survey:
 
     @property
     def others(self) -> Mapping[str, int]:
-        """Number of groups of other kinds, by kind: share, streams, connect, ..."""
+        """Kind of group (share, streams, connect, ...) to the number of groups not surveyed."""
         return self._listed.others
 
     def sample(self) -> None:
@@ -80,7 +80,7 @@ class Survey:
         Raises
         ------
         KafkaUnavailableError
-            Brokers do not answer in time. Earlier samples stay.
+            Brokers do not answer in time. Earlier samples are kept.
         """
         self._listed = self._gateway.listed_groups()
         names = sorted({*self._listed.consumer, *self._listed.memberless})
@@ -96,11 +96,11 @@ class Survey:
     def rows(self) -> list[Row]:
         """Return one row per group of the newest sample, worst first; see `_row` for the keys.
 
-        A group that was rebalancing then has its values from the sample before. Groups that only
-        commit offsets come last.
+        If a group was rebalancing in the newest sample, most values are from the sample before.
+        Groups that commit offsets without members come last.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._samples), "group")  # in order of time
+        samples = slices(pa.concat_tables(self._samples), "group")  # each ordered by time
         rows = []
         for name, now in newest.items():
             group = Group(_until_whole(samples[name]))
@@ -144,7 +144,7 @@ class Survey:
             for topic in read
             if topic not in known
         }
-        if hidden and not topics:  # a group whose brokers assign does not show what it reads
+        if hidden and not topics:  # if brokers assign, a group's topics are unknown
             topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
@@ -161,7 +161,7 @@ class Survey:
 
 
 def _until_whole(samples: pa.Table) -> pa.Table:
-    """Return a group's samples up to the last one without an error; without such a one, all."""
+    """Return a group's samples up to the last without an error; all if each has an error."""
     whole = pc.indices_nonzero(pc.is_null(samples["error"]))
     return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 
@@ -171,10 +171,10 @@ def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
 
 
 def analysed_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
-    """Return the options that a survey analyses a group by.
+    """Return the options with which a survey analyses a group.
 
-    Without a policy it is unknown where consumers without a commit start. Then only records since
-    the first sample count, as with `auto_offset_reset = "latest"`.
+    If no policy covers the group, it is unknown where consumers start without a commit. Then only
+    records since the first sample count as lag, as with `auto_offset_reset = "latest"`.
     """
     options = _options(group, policies)
     return options if ranked(group, policies) else replace(options, latest=True)
@@ -187,12 +187,11 @@ def _refused(error: str | None) -> bool:
 def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return the facts about a group, without its lag.
 
-    Keys: group; sampled_at, a time; state, protocol and group_type from Kafka; members, a count;
-    owners, member to number of partitions; clients, ids; error; follow, a sentence;
-    diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain, consumers: of the
-    analysis, null without one; reported, the reported work. `Survey.rows` adds not_planned,
-    why the group cannot be planned for, and the figures of
-    `fairlead.surfaces.survey.lag.group_lag`.
+    Keys: group; sampled_at (a time); state, protocol and group_type (from Kafka); members (a
+    number); owners (member to number of partitions); clients (ids); error; follow (a sentence);
+    diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain and consumers (null if the
+    group was not analysed); reported (the reported work). `Survey.rows` adds not_planned (why the
+    group cannot be planned) and the figures of `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}
@@ -223,7 +222,7 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
 
 
 def _gain(observed: Row, chosen: Row | None, at: datetime) -> str | None:
-    """Describe the effect of a plan; None: not analysed."""
+    """Describe the effect of a plan; None: the group was not analysed."""
     if chosen is None:
         return observed.get("decision_reason")
     planned, now = (length(row["forecast_time_lag_s"]) for row in (chosen, observed))

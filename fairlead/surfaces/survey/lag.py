@@ -1,6 +1,6 @@
 """The lag of a group as a survey reports it: a few figures, from its samples.
 
-Belongs here: sums over partitions. Does not: what lag, losses and topics that a group has left are
+Belongs here: sums over partitions. Does not: the definitions of lag, losses and left topics
 (`fairlead.domain.samples.lag`).
 """
 
@@ -22,16 +22,16 @@ def group_lag(samples: pa.Table, *, latest: bool) -> dict[str, Any]:
     Parameters
     ----------
     samples
-        Its samples, by time; of the schema `fairlead.domain.samples.SAMPLES`.
+        The group's samples, by time; of the schema `fairlead.domain.samples.SAMPLES`.
     latest
-        Whether its consumers start at the log's end without a commit.
+        Whether the group's consumers start at the log's end if there is no commit.
 
     Returns
     -------
-    Of the topics that it reads: partitions, a count; lag, records; uncommitted, partitions without
-    a commit; uncommitted_lag, the lag of these; lost, records that were deleted before they were
-    read; lost_at, time of the sample that first saw the newest loss, null if none. Of other topics:
-    left, a row of topic, partitions and lag for each.
+    About the topics that the group reads: partitions (their number); lag (in records); uncommitted
+    (number of partitions without a commit); uncommitted_lag (lag of these partitions); lost
+    (records that were deleted before they were read); lost_at (when a sample first showed the
+    newest loss; null if none). About other topics: left (rows with topic, partitions and lag).
     """
     newest = samples[-1:].select(["topics", "counts", "subscriptions"]).to_pylist()[0]
     series = all_topics(samples, latest=latest)
@@ -60,5 +60,5 @@ def group_lag(samples: pa.Table, *, latest: bool) -> dict[str, Any]:
 
 
 def _sum(records: Int64) -> int:
-    """Add up records; the sum may exceed int64."""
+    """Add up records in Python, since the sum may exceed int64."""
     return sum(records.tolist())

@@ -1,6 +1,6 @@
 """A survey as text of 80 columns, and as one HTML file.
 
-Belongs here: the order of figures. Does not: the figures (`finding`).
+Belongs here: the order of the figures. Does not: computing the figures (`finding`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _WIDTH: Final = 80
 
 
 def facts(row: Row) -> list[tuple[str, str]]:
-    """Return the known facts about a group, each a heading and a text."""
+    """Return the known facts about a group as pairs of a heading and a text."""
     owners = [f"{shortened(name)} ({count})" for name, count in row["owners"].items()]
     analysed = row["diagnosis"] not in {None, "unknown"}
     work = work_of_group(row["reported"])
@@ -62,7 +62,7 @@ def _lag(row: Row) -> str:
 
 
 def _losses(row: Row, *, analysed: bool) -> str:
-    """Return how many records were lost, and when more will be."""
+    """Return how many records were lost, and when more will be lost."""
     lost = f"{row['lost']:,}, first seen at {moment(row['lost_at'])}" if row["lost"] else ""
     if not analysed:
         return lost
@@ -86,7 +86,7 @@ def _catch_up_time(row: Row) -> str:
 
 
 def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return how the clients of groups could follow plans: groups, and the text for them."""
+    """Return advice on how clients could follow plans, as pairs of groups and advice."""
     about: dict[str, list[str]] = {}
     for row in rows:
         about.setdefault(row["follow"], []).append(row["group"])
@@ -94,7 +94,7 @@ def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def lead(rows: Sequence[Row], samples: int, others: Mapping[str, int]) -> str:
-    """Return the first sentence of a survey; `others` counts groups that are not listed."""
+    """Return the introduction of a survey; `others` counts groups that are not listed."""
     outlook = f"; diagnoses follow after sample {ENOUGH}" if samples < ENOUGH else ""
     if samples == ENOUGH:
         outlook = "; the next sample shows the capacity of consumers that are behind"
@@ -108,7 +108,7 @@ def lead(rows: Sequence[Row], samples: int, others: Mapping[str, int]) -> str:
 def as_lines(
     rows: Sequence[Row], missing: Sequence[Row], samples: int, others: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield a survey in lines of 80 columns; names and commands are never broken."""
+    """Yield a survey in lines of 80 columns; long names and commands are not broken."""
     yield from _wrapped(lead(rows, samples, others), "", 0)
     for row in rows:
         yield ""

@@ -1,4 +1,4 @@
-"""The whole planner on one machine by one command: `fairlead up`, which `make dev` uses, too.
+"""The whole planner on one machine: code of `fairlead up`, which `make dev` uses, too.
 
 Belongs here: the processes to run, and whether planning is on. Does not: keeping processes running
 (`fairlead.sandbox.supervisor`).

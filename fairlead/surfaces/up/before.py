@@ -1,6 +1,6 @@
-"""Checks before anything is started: the doctor's checks, ports, processes left behind.
+"""Checks before a start: the doctor's checks, ports, and processes of an earlier start.
 
-Belongs here: obstacles to a start. Does not: the parts (`running`).
+Belongs here: obstacles to a start. Does not: the parts to start (`running`).
 """
 
 import socket
@@ -15,7 +15,7 @@ from fairlead.surfaces.doctor import examine
 from fairlead.surfaces.up.running import At
 
 Tell = Callable[[str], None]
-#: Nothing works without these; other failures may be repaired while it runs.
+#: The planner does not start if these checks fail. Other failures may be repaired while it runs.
 _NEEDED = frozenset({"database", "schema"})
 
 
@@ -53,7 +53,7 @@ def check(settings: Settings, tell: Tell) -> None:
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok" or finding.name == "samples":  # sampling starts now
+        if finding.state == "ok" or finding.name == "samples":  # sampling starts only later
             continue
         line = f"{finding.state}: {finding.name}: {finding.detail}" + (
             f". {finding.remedy}" if finding.remedy else ""

@@ -1,4 +1,4 @@
-"""The parts of the planner on one machine, running during a block.
+"""The parts of the planner on one machine, which run during a `with` block.
 
 Belongs here: the command and the address of each part. Does not: messages to users.
 """
@@ -23,7 +23,7 @@ from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.web.server import HOST
 
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
-#: The command starts the warm Spark. A run starts it again if it has ended.
+#: The part's command starts the warm Spark and ends. If Spark ends, the next run starts it again.
 SPARK: Final = Part("spark", (_FAIRLEAD, "spark", "up"), ends=True)
 
 
@@ -45,12 +45,12 @@ class At:
 
     @property
     def dagster(self) -> str:
-        """Address of Dagster for this machine."""
+        """Address at which this machine reaches Dagster."""
         return f"http://{self._near}:{self.dagster_port}"
 
     @property
     def pages(self) -> str:
-        """Address of the pages for this machine."""
+        """Address at which this machine reaches the pages."""
         return f"http://{self._near}:{self.pages_port}"
 
     @property
@@ -68,7 +68,7 @@ def running(
     log: TextIO,
     tell: Callable[[str], None],
 ) -> Iterator[str]:
-    """Run Dagster, pages and Spark during the block, which begins when Dagster and pages answer.
+    """Run Dagster, pages and Spark during the block; first wait until Dagster and pages answer.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def running(
     at
         Addresses to listen at.
     plan
-        Turn planning on; else it is not changed.
+        Whether to turn planning on. If False, planning is left as it is.
     log
         File for the output of all parts.
     tell
@@ -87,7 +87,7 @@ def running(
 
     Yields
     ------
-    A sentence: whether planning is on.
+    A sentence that tells whether planning is on.
 
     Raises
     ------
@@ -102,7 +102,8 @@ def running(
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
     }
-    # Temporary folders are only for this user, and short: a socket's path has at most 107 bytes.
+    # The socket is in a temporary folder, because only this user may read the folder, and its path
+    # is short: a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="fairlead-") as folder:
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)
@@ -146,7 +147,8 @@ def _describe_planning(home: Path) -> str:
 def code(socket: Path) -> Part:
     """Return the server that loads the definitions.
 
-    `dagster code-server start` loads them in a child process, and continues if the child ends.
+    `dagster code-server start` is not used: it loads the definitions in a child process, and
+    continues to run if the child ends.
     """
     command = (
         *(sys.executable, "-m", "dagster", "api", "grpc", "--socket", str(socket)),
@@ -179,7 +181,7 @@ def pages(at: At) -> Part:
 
 @contextmanager
 def spark_ends(state_dir: Path) -> Iterator[None]:
-    """End the warm Spark that was started during the block."""
+    """At the end of the block, end the warm Spark if it was started during the block."""
     before = WarmServer.recorded(state_dir)
     try:
         yield

@@ -1,7 +1,7 @@
 """Web actions: the page before a step, the form that requests it, and the page after it.
 
 Belongs here: these routes, and the order of their checks. Does not: each check (`forms`,
-`identity`), the texts (`step_pages`), nor permission for a step, which the database gives.
+`identity`), the texts (`step_pages`), nor whether a step is permitted, which the database decides.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,11 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "neither web.token nor web.header is set, so people cannot be identified"
 _LONGEST_REASON: Final = 500
-#: Maximum number of steps at once, and separately of freezes. A step may wait a minute for the lock
-#: on its group: pages must not wait for steps, nor freezes for other steps.
+#: Maximum number of freezes at once, and of other steps at once. A step may wait a minute for the
+#: lock on its group. Therefore pages, freezes and other steps have separate limits.
 _STEPS_AT_ONCE: Final = 4
-#: Fields that the form of a step has; other steps have version and hash.
+#: Step to the fields of its form, apart from the fields that every form has. Forms of other steps
+#: have `version` and `sha256`.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
 
 
@@ -46,7 +47,7 @@ class Acting:
     engine
         Fairlead's database, as a member of `fairlead_web`.
     web
-        How names are proven, and who may act.
+        How the proxy proves people's names, and who may act.
     headers
         Headers of each answer.
     threads
@@ -76,7 +77,7 @@ class Acting:
             return Desk(reason=str(error))
 
     async def before(self, request: Request) -> Response:
-        """Answer with the effects of a step, and a form that requests it."""
+        """Answer with a page that describes a step's effects and has a form to request the step."""
         verb, group, version = _read_step(request.query_params)
         desk = await run_sync(self.desk, request.headers.raw)
         return await run_sync(
@@ -100,7 +101,7 @@ class Acting:
         return self._page(desk, about, fields=known if desk.person else {})
 
     async def act(self, request: Request) -> Response:
-        """Take the step of a form from our pages, in the proven name."""
+        """Take the step that a form requests, in the name of the person who sent it."""
         url = self._web.url
         if self._identity is None or url is None:
             raise HTTPException(403, f"Read-only: {_NO_PROOF}")

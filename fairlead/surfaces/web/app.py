@@ -39,7 +39,8 @@ _log = logging.getLogger(__name__)
 
 #: Maximum number of pages rendered at once: rendering uses the CPU and holds the GIL.
 PAGES_AT_ONCE: Final = 2
-#: Pages load no other files and run no scripts, whatever names they contain.
+#: Headers of each answer. Pages may load no files and run no scripts, even if a name in a page
+#: contains markup.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -48,7 +49,7 @@ _HEADERS: Final = {
 
 
 def build_app(engine: Engine, settings: Settings) -> Starlette:
-    """Return the application.
+    """Return the web application.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             SQLAlchemyError: _unavailable,
         },
     )
-    app.router.redirect_slashes = False  # the redirect would go to the request's Host
+    app.router.redirect_slashes = False  # a redirect would go to the Host that the request names
     return app
 
 
@@ -123,10 +124,10 @@ class _Pages:
 
     async def review(self, request: Request) -> Response:
         """Answer with the review of a plan."""
-        home = "."  # relative: a proxy may serve it under any path
+        home = "."  # relative, since a proxy may serve the pages under any path
         return await self._page(request, review_page, *_asked_plan(request), home=home)
 
-    # Not async: Starlette runs it in its thread pool, apart from the threads of slow pages.
+    # Not async, so that Starlette runs it in its own thread pool, without waiting for slow pages.
     def metrics(self, request: Request) -> Response:
         """Answer with the metrics, in the format that the client accepts."""
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
@@ -162,14 +163,14 @@ class _Pages:
 
 
 def _asked_plan(request: Request) -> tuple[str, int | None]:
-    """Return group and version of the query; no version: the newest."""
+    """Return the group and the version in the query; None: the newest version."""
     name = _asked_name(request, "/review?group=NAME&version=NUMBER")
     return name, asked_version(request.query_params.get("version"))
 
 
 def _asked_name(request: Request, address: str) -> str:
     group = request.query_params.get("group")
-    if not group or "\0" in group:  # Postgres has no text with a null character
+    if not group or "\0" in group:  # Postgres refuses null characters
         raise HTTPException(400, f"Ask for a group: {address}")
     return group
 

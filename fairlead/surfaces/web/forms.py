@@ -1,7 +1,7 @@
-"""Reading queries and forms; refusing forms that no page of this server has sent.
+"""Read queries and forms, and refuse forms that no page of this server has sent.
 
-Belongs here: size, origin and fields of a form. Does not: who sent it (`identity`), nor its step
-(`acting`).
+Belongs here: size, origin and fields of a form. Does not: who sent the form (`identity`), nor the
+step that it requests (`acting`).
 """
 
 import re
@@ -13,7 +13,7 @@ import anyio
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-#: Limits of a form: bytes, and seconds until all of it has arrived.
+#: Limits of a form: its size in bytes, and the seconds until it has arrived completely.
 MOST_BYTES: Final = 16_384
 _PATIENCE_S: Final = 10.0
 _FIELDS: Final = frozenset({"do", "group", "version", "sha256", "id", "reason"})
@@ -33,7 +33,7 @@ def require_own_page(request: Request, url: str) -> None:
     Raises
     ------
     HTTPException
-        403.
+        403: another site, or a client that is no browser, has sent the request.
     """
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(_DEFAULT_PORTS[parts.scheme])
@@ -51,7 +51,7 @@ async def read_fields(request: Request) -> Mapping[str, str]:
     Raises
     ------
     HTTPException
-        400, 408, 413, 415: the form is not ours, too slow or too large.
+        The form is too slow (408), too large (413), or not a form of our pages (400, 415).
     """
     if request.headers.getlist("content-type") != [_FORM]:
         raise HTTPException(415, f"The content type of a form is {_FORM}")

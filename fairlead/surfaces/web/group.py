@@ -1,6 +1,6 @@
 """The page of a group: diagnoses, decisions, versions, owners, lag and work.
 
-Belongs here: which readings the page shows, and how much of each. Does not: the readings
+Belongs here: which stored data the page shows, and how many rows. Does not: the queries
 (`fairlead.store.group_history`), a version's review (`fairlead.surfaces.review`).
 """
 
@@ -31,9 +31,9 @@ from fairlead.surfaces.web.group_plots import (
 )
 from fairlead.surfaces.web.layout import TEMPLATES, ages
 
-#: Rows of a table; commands show all.
+#: Maximum number of rows of a table; commands show all rows.
 ROWS: Final = 50
-#: Maximum number of partitions to choose from.
+#: Maximum number of partitions in the list from which the reader chooses one.
 OFFERED: Final = 500
 
 
@@ -60,11 +60,11 @@ def group_page(
     dagster_url
         Address of the Dagster UI; None: the page has no link to it.
     policies
-        From the settings.
+        The policies of the settings.
     desk
-        The person who reads the page, and may act.
+        The reader of the page, who may be allowed to act.
     now
-        The moment, time-zone-aware, that ages refer to; None: now.
+        The time, time-zone-aware, from which ages are computed; None: now.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def group_page(
 
 
 def _can_follow(samples: Sequence[StoredSample]) -> str:
-    """Describe how the clients of a group can follow plans; empty: no sample has them."""
+    """Describe how a group's clients can follow plans; "" if there is no sample."""
     if not samples:
         return ""
     last = samples[-1]
@@ -130,13 +130,13 @@ def _can_follow(samples: Sequence[StoredSample]) -> str:
 
 
 def _restless(changes: Sequence[Change]) -> list[tuple[str, int]]:
-    """Return the members that joined and left most often, each with how often."""
+    """Return the members that joined and left most often, with the number of times."""
     counts = Counter(name for change in changes for name in (*change.came, *change.left))
     return [(name, count) for name, count in counts.most_common(5) if count > 1]
 
 
 def _owned(changes: Sequence[Change], partition: str) -> list[tuple[Change, str, str]]:
-    """Return the changes of a partition's owner in samples."""
+    """Return the changes of a partition's owner: the change, the old and the new owner."""
     return [
         (change, before, after)
         for change in changes

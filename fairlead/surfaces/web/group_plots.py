@@ -1,4 +1,4 @@
-"""Plots of a group's page: figures over time with a table beside each, and strips of owners.
+"""Plots of a group's page: figures over time, each with a table, and owners as strips.
 
 Belongs here: which figures are drawn. Does not: drawing (`fairlead.surfaces.plots`), nor computing
 figures from samples (`fairlead.domain.stored_samples`).
@@ -22,7 +22,7 @@ _TIMES_S: Final = (60.0, 3600.0, 86_400.0)
 _LATE, _BEHIND, _LAG = map(figure, ("forecast_time_lag_s", "time_lag_s", "lag"))
 _ARRIVING, _SHARE = map(figure, ("arrival_rate", "capacity_share"))
 _USED: Final = replace(figure("utilisation"), label="Utilisation")
-#: Maximum number of strips: more are unreadable.
+#: Maximum number of strips in a plot of owners: more are unreadable.
 STRIPS: Final = 24
 
 
@@ -33,7 +33,7 @@ class Plot:
     Parameters
     ----------
     rows
-        For each line: name, newest value, largest value and its time.
+        For each line: name, newest value, largest value, and time of the largest value.
     missing
         Number of lines that are not drawn.
     """
@@ -78,7 +78,7 @@ def plots_of(
 
 
 def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
-    """Draw the time lag and the lag of one partition; empty if it is unknown."""
+    """Draw the time lag and the lag of one partition; empty if the partition is unknown."""
     if partition not in course.partitions:
         return []
     place = course.partitions.index(partition)
@@ -90,7 +90,7 @@ def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
 
 
 def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | None) -> str | None:
-    """Draw the owners until the last sample; of many partitions, those that moved most."""
+    """Draw the owners of partitions over time; of many partitions, only those that moved most."""
     if not course.at:
         return None
     moves = Counter(name for change in changes for name, *_ in change.moved)

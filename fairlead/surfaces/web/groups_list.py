@@ -26,13 +26,13 @@ from fairlead.surfaces.web.layout import TEMPLATES, ages
 
 #: Maximum number of groups on the page; filters find the others.
 MOST_GROUPS: Final = 200
-#: Diagnosis of groups that were not analysed yet.
+#: Shown as the diagnosis of groups that were not analysed yet.
 NOT_ANALYSED: Final = "not analysed"
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Filters of the list; "" matches all.
+    """Filters of the list; "" matches all groups.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Filters:
     follows: str = ""
 
     def match(self, row: Row, policies: Sequence[Policy]) -> bool:
-        """Whether a group is listed."""
+        """Whether a group matches all filters."""
         return (
             self.find in row["group"]
             and (not self.diagnosis or self.diagnosis == (row["diagnosis"] or NOT_ANALYSED))
@@ -70,22 +70,22 @@ def groups_page(
     desk: Desk | None = None,
     now: datetime | None = None,
 ) -> str:
-    """Return the groups, worst first, as an HTML document; raises as `read_groups`.
+    """Return the list of groups, worst first, as an HTML document.
 
     Parameters
     ----------
     engine
         Fairlead's database.
     filters
-        Which groups; None: all.
+        Which groups are listed; None: all.
     dagster_url
         Address of the Dagster UI; None: the page has no link to it.
     policies
-        From the settings.
+        The policies of the settings.
     desk
-        The person who reads the page, and may act.
+        The reader of the page, who may be allowed to act.
     now
-        The moment, time-zone-aware, that ages refer to; None: now.
+        The time, time-zone-aware, from which ages are computed; None: now.
     """
     filters = filters or Filters()
     states, freezes = read_states(engine), read_freezes(engine)
@@ -118,7 +118,7 @@ def groups_page(
 
 
 def _is_old(row: Row, now: datetime) -> bool:
-    """Whether a group's diagnosis is old; a group without members is not analysed again."""
+    """Whether a diagnosis is old; never without members, since such groups are not analysed."""
     last_seen = row["last_seen"]
     return (
         last_seen is not None and now - last_seen > CURRENT_WITHIN and row["evidence"] != NO_MEMBERS

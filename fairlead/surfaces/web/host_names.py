@@ -15,15 +15,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairlead.common.visible import visible
 
-#: Paths that answer under any name, for load balancers: they show no plans.
+#: Paths that answer under any host name, for load balancers. They show no plans.
 _ANY_NAME: Final = frozenset({"/health", "/ready"})
 
 
 class OwnNames:
     """Middleware that refuses host names with a dot, except our own name and IP addresses.
 
-    The owner of a domain can point it to this address, and then read answers from a browser that
-    reaches this server (DNS rebinding).
+    Otherwise the owner of any domain could point it to this server's address, and read its answers
+    through the browser of a person who reaches the server (DNS rebinding).
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class OwnNames:
 
 
 def _refusal(host_header: str, own: str | None) -> tuple[int, str] | None:
-    """Return status and error for a Host header with another name; None: it is accepted."""
+    """Return the status and the error for a Host header; None: the host name is accepted."""
     try:
         host = urlsplit(f"//{host_header}").hostname or ""
     except ValueError:

@@ -1,9 +1,9 @@
 """The person who sent a request, proven by a header or a token from the proxy.
 
-Belongs here: reading and checking a request's headers. Does not: the settings of proofs
+Belongs here: reading and checking a request's headers. Does not: the settings for this
 (`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
 
-A header that occurs twice, or that a proxy may have joined from two, proves nothing.
+A header is refused if it occurs twice, or if a proxy may have joined it from two headers.
 """
 
 import hashlib
@@ -39,9 +39,9 @@ class Person:
     Parameters
     ----------
     name
-        The name, folded, as it is compared and recorded.
+        The name in the form of `person_named`, in which it is compared and recorded.
     proof
-        The proof of the name, as it is recorded.
+        How the name was proven, for the record: the header's name, or the token's id.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Person:
 
 
 class ByHeader:
-    """A header with a person's name, valid together with a secret in another header."""
+    """Identifies people by a header with the name and another header with a shared secret."""
 
     def __init__(self, settings: HeaderSettings) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class ByHeader:
 
 
 class ByToken:
-    """A signed token."""
+    """Identifies people by a signed token in a header."""
 
     def __init__(self, settings: TokenSettings) -> None:
         self._settings = settings
@@ -133,19 +133,22 @@ class ByToken:
         return claims
 
 
-#: A way to prove the sender of a request.
+#: A way to identify the sender of a request.
 IdentityProof = ByHeader | ByToken
 
 
 def identity_of(web: WebSettings) -> IdentityProof | None:
-    """Return the configured proof of names; None: not configured, pages are read-only."""
+    """Return the configured way to identify people; None: there is none, pages are read-only."""
     if web.token is not None:
         return ByToken(web.token)
     return None if web.header is None else ByHeader(web.header)
 
 
 def _only(headers: Headers, name: str) -> bytes:
-    """Return a header that occurs once; refuse one spelled with _, which some servers read as -."""
+    """Return the value of a header, which must occur once.
+
+    Its name may not be spelled with "_", which some servers treat as "-".
+    """
     wanted = name.lower().encode()
     matching = [
         (key.lower(), value) for key, value in headers if key.lower().replace(b"_", b"-") == wanted
@@ -160,5 +163,5 @@ def _only(headers: Headers, name: str) -> bytes:
 def _named(name: bytes, where: str) -> str:
     try:
         return person_named(name.decode())
-    except ValueError as error:  # includes UnicodeDecodeError
+    except ValueError as error:  # UnicodeDecodeError is a ValueError
         raise NotProvenError(f"{where}: {error}") from error

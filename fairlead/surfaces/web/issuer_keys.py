@@ -1,7 +1,7 @@
-"""The issuer's public keys, by key id.
+"""The issuer's public keys, with which tokens are verified, by key id.
 
-Belongs here: fetching and caching them, and limiting requests for unknown keys. Does not: checking
-tokens (`identity`).
+Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Does not:
+checking tokens (`identity`).
 """
 
 import http.client
@@ -15,15 +15,15 @@ from typing import Any, Final
 
 from fairlead.errors import FairleadError
 
-#: Seconds. Keys are cached for this long, so that a revoked key expires.
+#: Seconds for which keys are cached. It is short, so that a revoked key is soon refused.
 KEPT_S: Final = 300.0
-#: Seconds. Minimum time between two fetches: tokens that name unknown keys could cause many.
+#: Seconds. Minimum time between two fetches: else tokens with unknown key ids could cause many.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
-#: Maximum number of requests that wait for the issuer at once, so that threads remain for others.
+#: Maximum number of requests that wait for the issuer at once, so that they do not use all threads.
 _WAITING: Final = 4
 _MOST_BYTES: Final = 2**18
-#: Types of public keys. With a shared key, anyone who knows it could sign.
+#: Accepted types of keys: only public keys. With a shared key, everyone who can verify could sign.
 _PUBLIC: Final = frozenset({"RSA", "EC", "OKP"})
 
 
@@ -53,14 +53,14 @@ class Keys:
         self._failed = ""
 
     def find(self, key_id: str) -> Mapping[str, Any] | None:
-        """Return a key as the issuer publishes it; None: it publishes no such key.
+        """Return a key as the issuer publishes it; None: the issuer has no key with this id.
 
-        Waits for the issuer only if it answered the last time, and few other requests wait.
+        Waits for the issuer only if the last fetch did not fail, and few other requests wait.
 
         Raises
         ------
         KeysUnavailableError
-            The issuer does not answer with keys, and the cached ones have expired.
+            The issuer does not answer with keys, and the cached keys have expired.
         """
         keys = self._cached()
         if keys is None or key_id not in keys:
@@ -72,12 +72,12 @@ class Keys:
         return keys.get(key_id)
 
     def _fetch_again(self, *, patient: bool) -> None:
-        """Fetch the keys in the background, unless that was tried within `REST_S`.
+        """Fetch the keys in the background, unless the last fetch began less than `REST_S` ago.
 
         Parameters
         ----------
         patient
-            Whether to wait even for a fetch that another request started.
+            Whether to wait also for a fetch that another request has started.
         """
         with self._lock:
             first = self._fetching is None and self._clock() - self._tried >= REST_S
@@ -109,7 +109,7 @@ class Keys:
 
 
 def _read(url: str) -> dict[str, Mapping[str, Any]]:
-    """Return the public keys for signatures, by their ids."""
+    """Read the issuer's key set; return its public keys for signatures, by key id."""
     try:
         content = json.loads(_fetched(url))
     except http.client.HTTPException:  # its message may quote the address
@@ -129,9 +129,9 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _fetched(url: str) -> bytes:
-    """Return the body of the answer; redirects are not followed."""
+    """Return the body of the issuer's answer; redirects are not followed."""
     opener = urllib.request.OpenerDirector()
-    # Use a proxy for TLS only: it could read and change other requests.
+    # Use a proxy only for HTTPS: it could read and change requests without TLS.
     proxies = {kind: at for kind, at in urllib.request.getproxies().items() if kind == "https"}
     for handler in (
         urllib.request.ProxyHandler(proxies),

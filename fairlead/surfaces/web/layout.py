@@ -1,6 +1,6 @@
 """Templates, filters and functions that all pages of the web application share.
 
-Belongs here: formats. Does not: the content of a page.
+Belongs here: formatting. Does not: the content of a page.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ TEMPLATES: Final = environment("web", "review")
 
 
 def ages(now: datetime) -> Callable[[datetime], str]:
-    """Return a formatter of ages at a moment."""
+    """Return a function that formats how long before `now` a time was."""
     return lambda at: f"{length(now - at)} ago"
 
 
 def minute(at: datetime) -> str:
-    """Write a moment to the minute, without its year.
+    """Return a time as text, to the minute and without the year, in UTC.
 
     Examples
     --------

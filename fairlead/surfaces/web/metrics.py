@@ -1,10 +1,10 @@
-"""Metrics of every group, as Prometheus and OpenMetrics name them.
+"""Metrics of every group, with names for Prometheus and OpenMetrics.
 
 Belongs here: names, units and help of the metrics. Does not: reading the figures
-(`fairlead.store.monitoring`), nor formats (prometheus_client).
+(`fairlead.store.monitoring`), nor the text formats (prometheus_client).
 
-Ten thousand groups have about 150,000 series. Only reported work has series per consumer, and per
-partition for those with the slowest records.
+Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only reported
+work has a series per consumer, and a series for each partition whose records are the slowest.
 """
 
 import logging
@@ -29,25 +29,26 @@ from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
-#: Outcomes of a decision. Each is counted from 0, so that the first failure is an increase too.
+#: Outcomes of a decision. Each has a counter that starts at 0, since alerts must notice the first
+#: failure as an increase.
 OUTCOMES: Final = ("plan", "no change", "failed")
 UNITS: Final = ("records", "ratio", "seconds", "bytes")
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A gauge: a column of one of the `Readings`; a null has no sample.
+    """A gauge, whose values are a column of one of the `Readings`; nulls are not exported.
 
     Parameters
     ----------
     name
-        With its unit, if any, at the end, as both formats want it.
+        The metric's name. Both formats require that a unit, if any, is at its end.
     rows, column
-        Which of the `Readings`, and which column is the value.
+        Key in `Readings`, and name of the column with the values.
     text
-        The text after `# HELP`; "" for the meaning of the column's figure.
+        The text after `# HELP`; "": the meaning of the figure that is named like the column.
     labels
-        Label names, each of a column; that of `group` is `group_id`.
+        Label names, which are names of columns, too; the label `group` is the column `group_id`.
     """
 
     name: str
@@ -239,10 +240,10 @@ def build_registry(
     engine
         Fairlead's database.
     sample_every
-        The interval of samples: a group's series end after ten missed samples, or a quarter of an
-        hour if that is longer.
+        The sampling interval. If a group is not sampled for ten intervals (or a quarter of an hour,
+        if that is longer), it is no longer exported.
     policies
-        Returns the policies, for the objectives.
+        Returns the policies, whose objectives are exported.
     web
         The addresses that alerts link to.
     """
@@ -256,9 +257,9 @@ def build_registry(
 class GroupCollector(Collector):
     """Every figure of every group, read at each scrape.
 
-    If the database does not answer, `fairlead_database_up` is 0 and the groups are missing. The
-    scrape itself succeeds, so that alerts distinguish a dead exporter from a dead database, and no
-    old figure is exported.
+    If the database does not answer, `fairlead_database_up` is 0, and there are no metrics of
+    groups, so that no old figures are exported. The scrape itself succeeds, so that alerts can
+    distinguish a dead exporter from a dead database.
     """
 
     def __init__(
@@ -270,7 +271,7 @@ class GroupCollector(Collector):
     ) -> None:
         self._engine, self._sampled_within = engine, sampled_within
         self._policies, self._web = policies, web
-        self._objectives: dict[str, float] = {}  # by the policies in `_of`
+        self._objectives: dict[str, float] = {}  # computed from the policies in `_of`
         self._of: Sequence[Policy] = ()
         self._one_at_a_time = threading.Lock()
 
@@ -279,7 +280,7 @@ class GroupCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Read, and yield the metrics."""
+        """Read the database, and yield all metrics."""
         build = InfoMetricFamily("fairlead_build", "The version of Fairlead.")
         build.add_metric([], {"version": installed_version()})
         yield build
@@ -295,7 +296,7 @@ class GroupCollector(Collector):
             yield self._objective(row["group_id"] for row in readings["diagnoses"])
 
     def _objective(self, groups: Iterable[str]) -> Metric:
-        """Return each group's objective, cached while the policies stay the same."""
+        """Return the metric with each group's objective, cached until the policies change."""
         policies = self._policies()
         if policies is not self._of:
             self._objectives, self._of = {}, policies

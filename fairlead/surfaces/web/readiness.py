@@ -15,7 +15,7 @@ from fairlead.sandbox.part_states import PartState, part_states
 from fairlead.settings import Settings
 from fairlead.store.monitoring import SampleAge, last_sample
 
-#: Seconds until Kafka counts as away; probes usually wait longer.
+#: Seconds to wait for Kafka's answer; the clients of `/ready` usually wait longer.
 KAFKA_S: Final = 2.0
 #: The parts of `fairlead up` that take samples.
 _SAMPLING: Final = ("code", "daemon")
@@ -24,7 +24,8 @@ _SAMPLING: Final = ("code", "daemon")
 def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     """Return the answer of `/ready`; the planner is ready if nothing is `missing`.
 
-    Kafka is reported but never in `missing`: without brokers, samples are missing.
+    Kafka's state is reported, but Kafka is never in `missing`: if brokers do not answer, `missing`
+    soon has the samples.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Serves an application in the foreground until a signal.
+"""The HTTP server, which serves an application in the foreground until a signal ends it.
 
 Belongs here: sockets and signals. Does not: the application (`app`).
 """
@@ -17,7 +17,8 @@ from fairlead.errors import ConfigurationError
 
 #: Default address of `fairlead serve`: only this machine reaches it.
 HOST: Final = "127.0.0.1"
-#: Maximum number of connections; others get status 503. Seconds until an idle one is closed.
+#: Maximum number of connections (further ones get status 503), and seconds until an idle connection
+#: is closed.
 CONNECTIONS: Final = 200
 KEEP_ALIVE_S: Final = 5
 _GRACE_S: Final = 10
@@ -31,16 +32,16 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
     Raises
     ------
     ConfigurationError
-        The address is in use, or not one of this machine.
+        The address is in use, or not an address of this machine.
     """
-    # uvicorn raises the signal again after it has stopped: Ctrl-C is no error.
+    # After it has stopped, uvicorn raises the signal again. Ctrl-C is no error.
     with listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
         _log.info("serving at %s", address_of(listener))
         uvicorn_server(app).run([listener])
 
 
 def uvicorn_server(app: ASGIApp) -> uvicorn.Server:
-    """Return a server of an application, with limits."""
+    """Return a uvicorn server for an application, with our limits."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -70,7 +71,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     Raises
     ------
     ConfigurationError
-        The address is in use, or not one of this machine.
+        The address is in use, or not an address of this machine.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

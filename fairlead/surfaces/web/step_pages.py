@@ -1,7 +1,7 @@
-"""Texts of the page before a step, which describes its effects, and of the page after it.
+"""Texts of the page before a step, which describes the step's effects, and of the page after it.
 
 Belongs here: the texts of each step. Does not: who acts (`identity`), the form (`forms`), or
-carrying a step out (`acting`).
+carrying out a step (`acting`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from fairlead.surfaces.review.facts import gather
 from fairlead.surfaces.review.page import summary
 from fairlead.surfaces.review.risks import Risk, risks
 
-#: Maximum number of rows of a table; the review has all.
+#: Maximum number of rows of a table; the review has all rows.
 ROWS: Final = 50
 _APPROVED: Final = (
     f"After the approval, {WHAT_FOLLOWS}. The consumers that follow plans then rebalance."
@@ -68,8 +68,8 @@ class Sheet:
     sentences
         What the step will do.
     group, version, sha256
-        The object of the step, which the form names. `version` is the number of a freeze for
-        `unfreeze`.
+        The group or the plan that the step is about; the form contains them. For `unfreeze`,
+        `version` is the number of the freeze.
     moves
         Partition, present owner, next owner.
     risks
@@ -89,12 +89,12 @@ class Sheet:
 def sheet(
     engine: Engine, verb: Verb, group: str | None, version: int | None, now: datetime
 ) -> Sheet:
-    """Return the page before a step.
+    """Return the text of the page before a step.
 
     Raises
     ------
     GroupError, PlanStateError
-        The step is not possible, or no longer.
+        The step is not possible, or no longer possible.
     """
     if group is not None:
         require_group(engine, group)
@@ -252,7 +252,7 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
 
 
 def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
-    """Refuse a version in another state; the message names the newest one in that state."""
+    """Refuse a version that is not in `state`; the message names the newest version that is."""
     if plan.state == state:
         return
     newest = max(
