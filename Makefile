@@ -3,7 +3,7 @@
 PYTHON ?= python3
 UV := .fairlead/uv/bin/uv
 BIN := .venv/bin
-# Whatever the surroundings say: services, runs and tests are dozens of processes, which import the same.
+# Cache compiled modules, even if the environment forbids it: dozens of processes import the same modules.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: install demo dev test test-long test-quick coverage mutants check format bench bench-fleet bench-followers bench-loop bench-racks bench-reaction bench-store dist bom image release jar docs pictures psql lock clean
@@ -28,29 +28,29 @@ demo: install
 dev: install
 	$(BIN)/fairlead dev
 
-# Five processes on two cores: much of a test's time is spent waiting.
+# Five processes on two cores, because tests mostly wait.
 SHARED := --numprocesses 5 --dist loadgroup --no-loadscope-reorder
-# A machine for which no browser can be had: make test ALLOW_NO_BROWSER=1
+# On a machine without a browser: make test ALLOW_NO_BROWSER=1
 test: install
 	@$(BIN)/python -m tests.ui.browser
 	$(BIN)/pytest $(SHARED)
 
-# What needs no service, within a minute.
+# Tests that need no service. About a minute.
 QUICK := not kafka and not postgres and not spark and not long
 test-quick: install
 	$(BIN)/pytest $(SHARED) --numprocesses 2 -m "$(QUICK)"
 
-# Storms, kills and histories, each as long as it is worth: hours.
+# The long forms of storms, kills and simulated histories. Hours.
 LONG_FORMS = $(shell grep -rlE "import (form|LONG)|mark\.test_long" tests --include='test_*.py')
 test-long: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest $(LONG_FORMS)
 
-# Which lines and branches the tests without services leave out, of what is theirs.
+# Lines and branches that the tests without services do not run.
 coverage: install
 	$(BIN)/pytest $(SHARED) -m "$(QUICK)" --hypothesis-profile=ci \
 		--cov --cov-report=term
 
-# Faults put into the algorithms and the domain, one at a time: which ones no test notices.
+# Mutation testing of algorithms and domain: which faults no test notices.
 SAMPLE ?= 150
 mutants: install
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE)
@@ -77,7 +77,7 @@ bench-loop: install
 	$(BIN)/python -m benchmarks.loop
 	$(BIN)/python -m benchmarks.rolled_back
 
-# Bytes between racks by the brokers' own count: range, sticky, uniform, and a plan.
+# Bytes between racks, as brokers count them, with range, sticky, uniform and a plan.
 bench-racks: install
 	$(BIN)/python -m benchmarks.racks
 
@@ -85,7 +85,7 @@ bench-fleet: install
 	$(BIN)/python -m benchmarks.fleet_fetch
 	$(BIN)/python -m benchmarks.fleet
 
-# From a cause to the plan that cures it: half an hour, on a quiet machine.
+# Time from a cause to the plan that removes it. Half an hour on a quiet machine.
 bench-reaction: install
 	$(BIN)/python -m benchmarks.reaction
 	$(BIN)/python -m benchmarks.reaction_chain --rounds 5
@@ -94,25 +94,25 @@ bench-reaction: install
 bench-store: install
 	$(BIN)/python -m benchmarks.store
 
-# While `make dev` runs.
+# Needs a running `make dev`.
 pictures: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest tests/ui/test_two_people.py
 	$(BIN)/python -m tests.ui.pictures
 
-# The wheel and the source it can be built from; the build needs no network.
+# The wheel and the source distribution; the build needs no network.
 dist: install
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 
-# Packages and jars of the image and the sandbox, with digests and licences, as CycloneDX.
+# A CycloneDX list of the packages and jars in the image and the sandbox, with digests and licences.
 bom: install
 	@$(BIN)/python -m tests.deploy.bom
 
-# The image, on a Debian that debootstrap makes, and Compose from it, with 200 kills: over an hour. Needs podman and buildah.
+# Build and test the image and Compose, with 200 kills. Over an hour; needs podman and buildah.
 image: install
 	FAIRLEAD_TEST_LONG=1 $(BIN)/pytest -s tests/deploy/test_image.py
 
-# All that a release consists of: wheel, sdist, bill of materials, jar, chart, checksums.
+# All files of a release: wheel, sdist, bill of materials, jar, chart, checksums.
 release: dist jar
 	$(MAKE) bom
 	cp jvm/build/fairlead-kafka.jar dist/
