@@ -1,4 +1,4 @@
-"""`python -m orchestration` when runs fail, without any service."""
+"""`python -m orchestration` if its runs fail. The test needs no services."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from orchestration.shell import run
 def test_failed_run_is_counted_and_the_next_one_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cohorts that are no range need two runs."""
+    """Three cohorts that do not follow each other in Dagster take two runs. Both fail."""
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))
