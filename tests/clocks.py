@@ -90,7 +90,7 @@ class _Source:
         return sorted(self._uses(ast.parse("\n".join(self._lines)), 0), key=lambda use: use.line)
 
     def _uses(self, tree: ast.Module, above: int) -> Iterator[Use]:
-        """Yield the uses of clocks in code that has `above` lines of the file before it."""
+        """Yield the uses of clocks in code that begins after line `above` of the file."""
         constants = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
         self._constants |= {
             ast.unparse(name): _number(node.value)
@@ -109,7 +109,7 @@ class _Source:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield from self._assertions(node, above)
             elif isinstance(node, ast.ImportFrom) and node.module == "time":
-                yield self._use(node, above, ast.unparse(node), None)  # needs a comment
+                yield self._use(node, above, ast.unparse(node), None)
 
     def _calls(self, node: ast.Call, above: int) -> Iterator[Use]:
         name = _name(node.func)

@@ -79,7 +79,7 @@ RACKED = [
 ]
 #: Names of tests that do not run because there is no browser.
 LEFT_OUT: set[str] = set()
-#: Linux's in-memory file system; it is used if this many bytes are free.
+#: Linux's in-memory file system. Postgres uses it if at least ROOM bytes are free.
 MEMORY = Path("/dev/shm")  # noqa: S108 - gets a folder with a new name
 ROOM = 2 * 2**30
 #: Environment variable with the folder of Kafka and Postgres, for the test run's processes.
@@ -137,7 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if {"sandbox", "own_services"} & fixtures and not served:  # `make test-quick` would run it
+    if {"sandbox", "own_services"} & fixtures and not served:  # unmarked, `make test-quick` runs it
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
@@ -185,7 +185,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Collect the names of tests that a pytest-xdist process did not run for want of a browser."""
+    """Collect the names of tests that a pytest-xdist process did not run, without a browser."""
     LEFT_OUT.update(getattr(node, "workeroutput", {}).get("left_out", ()))
 
 
@@ -238,7 +238,7 @@ def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own_postgres(own_services: Path) -> Iterator[Postgres]:
-    """Return a Postgres server that tests may stop; its database `fairlead` has no plans."""
+    """Return a Postgres server that tests may stop, with a new migrated database `fairlead`."""
     server = Postgres(own_services / "postgres")
     server.start()
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:

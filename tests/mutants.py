@@ -125,7 +125,7 @@ def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    # `plain`, because pytest loads modules whose asserts it rewrites in another way.
+    # `plain`, because pytest does not call `get_code` for modules whose asserts it rewrites.
     arguments = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", QUICK, *tests]
     os._exit(pytest.main(arguments, plugins=[Unshrunk()]))
 

@@ -41,7 +41,7 @@ def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
     """Install a wheel into a new environment that also finds the packages installed for the tests.
 
     Installing the planner's dependencies would take minutes. The environment cannot import the
-    checkout: a `.pth` file adds it, and Python ignores `.pth` files in directories so added.
+    checkout: a `.pth` file there adds it, but Python reads no `.pth` files in added directories.
     """
     python = folder / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)

@@ -102,7 +102,7 @@ class Pipeline:
     def operate(
         self, job: str, *, actor: str | None = None, **config: Any
     ) -> dg.ExecuteInProcessResult:
-        """Run a job that people start on a plan, such as approval, as from Dagster's launchpad."""
+        """Run a job for people, such as `approve`, as from Dagster's launchpad."""
         definition = build_defs().resolve_job_def(job)
         (node,) = definition.nodes
         return definition.execute_in_process(
@@ -178,7 +178,7 @@ class Pipeline:
         assert producer.flush(PATIENCE_S) == 0
 
     def recall(self, group: str) -> None:
-        """Store invented samples of a group from before now; see `tests.recalled`."""
+        """Store invented samples of a group for the time before now; see `tests.recalled`."""
         recall(self.settings.kafka, self.settings.warehouse_path, group)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ _COORDINATOR_MOVES: Final = {14, 15, 16}
 
 
 def ask(admin: KafkaAdminClient, request: Any) -> Any:
-    """Send a request, again while the group's coordinator moves; return the response."""
+    """Send a request, and repeat it while the group's coordinator moves; return the response."""
     answer: Any = None
 
     def answered() -> bool:

@@ -47,7 +47,7 @@ def record_decision(store: PlanStore, decision: Decision) -> StoredDecision:
 
 
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
-    """Store how far consumers follow a published plan; `seen` has the columns."""
+    """Store how far consumers follow a published plan; `seen` has the other fields."""
     store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
 
 

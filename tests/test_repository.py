@@ -18,7 +18,7 @@ FOLDERS = (
     "fairlead_planner",
     "migrations",
 )
-#: Names that say nothing about a variable.
+#: Forbidden names of variables, since they have no meaning.
 EMPTY = {"one", "some", "shown", "here"}
 TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 
@@ -61,7 +61,7 @@ def test_no_test_is_skipped() -> None:
 
 @pytest.mark.long
 def test_every_long_test_names_a_short_one() -> None:
-    """A test only of `make test-long` names a test of `make test` for the same behaviour."""
+    """A test that only `make test-long` runs names a test of `make test` for the same behaviour."""
     named = {where.split(":")[0] + "::" + test.name for where, test in functions()}
     left, guards = set(), {}
     for where, test in functions():

@@ -21,12 +21,12 @@ Racks = dict[str, list[list[str]]]
 
 
 def random_topics(rng: random.Random, *, most: int, partitions: int) -> Topics:
-    """Draw partition counts of up to `most` topics; some topics have no partitions."""
+    """Return random partition counts for up to `most` topics. Some topics have no partitions."""
     return {f"t{n}": rng.randint(0, partitions) for n in range(rng.randint(1, most))}
 
 
 def random_racks(rng: random.Random, topics: Topics) -> Racks:
-    """Draw the racks of each partition's replicas.
+    """Return random racks of each partition's replicas.
 
     Some topics have no racks; in some topics, all partitions have the same racks.
     """
@@ -42,7 +42,7 @@ def random_racks(rng: random.Random, topics: Topics) -> Racks:
 
 
 def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:
-    """Draw members; their owned partitions may conflict, be outdated, or no longer exist."""
+    """Return random members. Their owned partitions may overlap, be outdated, or not exist."""
     everything = sorted(topics)
     return {
         f"c{number}": Member(
@@ -61,7 +61,7 @@ def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool
 def random_problem(
     seed: int, *, equal: bool = False, topics: int = 3, partitions: int = 3, members: int = 4
 ) -> Problem:
-    """Draw a problem with lags, with at most these numbers of topics, partitions and members."""
+    """Return a random problem with at most these numbers of topics, partitions and members."""
     rng = random.Random(seed)
     counts = random_topics(rng, most=topics, partitions=partitions)
     lags = {topic: [rng.choice(LAGS) for _ in range(count)] for topic, count in counts.items()}
@@ -131,8 +131,8 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
     """Return the fourth aim of `sticky`, figures to minimise.
 
-    For each earlier assignment, newest first: the negated number of partitions that return to the
-    owner that they had in it.
+    For each earlier assignment, newest first: the negated number of partitions that have the same
+    owner as in that assignment.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)

@@ -22,7 +22,7 @@ Parts = dict[str, Any]
 
 @st.composite
 def problems(draw: st.DrawFn) -> Parts:
-    """Draw the arguments of `Problem.of`."""
+    """Let hypothesis choose the arguments of `Problem.of`."""
     topics = draw(st.dictionaries(NAMES, st.integers(0, 6)))
     member = st.builds(
         Member,
@@ -94,7 +94,7 @@ def test_one_more_move_never_raises_the_highest_load(parts: Parts, budget: int) 
 @pytest.mark.parametrize("name", STICKY)
 @pytest.mark.parametrize("seed", range(5))
 def test_converges_under_random_events(name: str, seed: int) -> None:
-    """After joins, leaves, new partitions and new lags, planning twice moves nothing further."""
+    """After members join or leave, or partitions or lags change, a second plan moves nothing."""
     rng = random.Random(seed)
     topics = {f"t{n}": rng.randint(1, 8) for n in range(5)}
     members = {f"c{n}": Member(sorted(topics)) for n in range(4)}

@@ -118,7 +118,7 @@ def test_stickiness_first_is_the_best_plan_without_moves() -> None:
 
 
 def test_max_moves_is_all_or_nothing() -> None:
-    """If moves suffice, the plan is that without a limit; otherwise no owned partition moves."""
+    """If the best plan needs more than `max_moves`, no owned partition moves."""
     for seed, problem in small(200):
         free, held = assign("sticky", problem), assign("sticky", problem, stickiness_first=True)
         needed = int((problem.owner >= 0).sum()) - kept(problem, free.owner)

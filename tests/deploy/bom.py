@@ -38,7 +38,7 @@ _KNOWN: Final = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-#: Heading in Spark's LICENSE, which lists the bundled jars by licence -> SPDX licence.
+#: Heading in Spark's LICENSE -> SPDX licence of the jars that are listed below it.
 _HEADINGS: Final = {
     "BSD 0-Clause": "0BSD",
     "BSD 2-Clause": "BSD-2-Clause",
@@ -85,7 +85,7 @@ _OF_GROUP: Final = re.compile(r"(?P<group>.+?)_(?P<jar>[^_]+(_2\.13)?-\d.*\.jar)
 
 
 def bill() -> Bom:
-    """Return the bill; components that only the sandbox downloads are marked optional."""
+    """Return the bill of materials. Components that only the sandbox downloads are optional."""
     bom = Bom()
     packages = {found.name.lower(): found for found in _needed(DISTRIBUTION, {"planner"})}
     own = packages.pop(DISTRIBUTION)

@@ -217,7 +217,7 @@ def test_image_serves_as_an_unprivileged_user() -> None:
 
 
 def accepts(words: list[str]) -> None:
-    """Check that a program accepts its arguments by running it with `--help` as the last one."""
+    """Check that a program accepts its arguments, by running it with `--help` appended."""
     if "--" in words:  # a program that starts another one, after `--`
         then = words.index("--")
         accepts(words[then + 1 :])

@@ -56,7 +56,7 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 @pytest.fixture
 def exposed(week: str) -> list[Metric]:
-    """Return the metrics of a database with rows for all, and `up`, which Prometheus adds."""
+    """Return the metrics of a database with rows for each of them, and Prometheus's own `up`."""
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)

@@ -22,7 +22,7 @@ SPEED = 25.0
 
 
 def produce() -> None:
-    """Every tenth of a second, send each partition's due records according to its rate."""
+    """Send records to each partition at its rate in `RATES`, every tenth of a second."""
     producer = Producer({"bootstrap.servers": SERVERS})
     began, sent = time.monotonic(), [0] * len(RATES)
     while True:

@@ -60,7 +60,7 @@ def _make(arguments: Sequence[str]) -> None:
 def _python(arguments: Sequence[str]) -> None:
     option, module, *_ = arguments
     assert option == "-m", f"python {shlex.join(arguments)}"
-    module = module.removeprefix("fairlead_planner.")  # the wheel's package for it
+    module = module.removeprefix("fairlead_planner.")  # only in the wheel
     assert importlib.util.find_spec(module), f"there is no module {module}"
 
 

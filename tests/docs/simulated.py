@@ -23,7 +23,7 @@ COMMIT_AGE_S: Final = 2.5
 class SimulatedGroup:
     """A simulated group and its archive of samples.
 
-    Each member reads the same share of the waiting records of all its partitions.
+    In each of its partitions, a member reads the same share of the waiting records.
 
     Parameters
     ----------

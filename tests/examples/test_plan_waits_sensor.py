@@ -35,7 +35,7 @@ class Chat:
 
 @pytest.fixture
 def chat() -> Chat:
-    """Return a chat that is not down."""
+    """Return a chat that works."""
     return Chat()
 
 

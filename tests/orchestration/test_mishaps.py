@@ -1,4 +1,4 @@
-"""In spite of faults around the planner, plans are correct and no message is wrong.
+"""Plans and messages are correct in spite of faults around the planner.
 
 The faults are wrong clocks, two simultaneous runs, a missing database, damaged files and a full
 disk. `tests/fairlead/workflows/test_crashes.py` tests kills of the planner.
@@ -195,7 +195,7 @@ def test_outage_of_the_database_for_fifty_minutes(
 ) -> None:
     """During the outage, samples are archived; the first sample after it requests a plan.
 
-    The samples are five minutes apart because a slow machine plans minutes later.
+    Samples are five minutes apart, so that a delay of minutes on a slow machine is small.
     """
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
     pipeline.know(unique_name)
@@ -260,7 +260,7 @@ def test_damaged_sample_files_prevent_no_plan(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # the sample that requests the run: the run takes another
+    )  # damages the sample that requests the run; the run takes another sample
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)

@@ -61,7 +61,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         assert process.stdout.readline() == "False\n"
 
         def adopted() -> bool:
-            pipeline.sensor("approved_plans")  # at each poll, like the daemon
+            pipeline.sensor("approved_plans")  # repeatedly, like the daemon
             return consumers.owned == planned
 
         planned = planned_shares(pipeline, consumers, 1)
@@ -82,7 +82,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         return [row["state"] for row in pipeline.history(unique_name)]
 
     def followed_again() -> bool:
-        pipeline.sensor("approved_plans")  # at each poll, like the daemon
+        pipeline.sensor("approved_plans")  # repeatedly, like the daemon
         return consumers.owned == planned
 
     eventually(followed_again, lambda: f"the plan is followed again: {states()} {consumers.owned}")

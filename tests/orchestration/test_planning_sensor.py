@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def requested(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Return, for each run that the sensor requests, the groups to plan, by cohort."""
+    """Return {cohort: groups to plan} for each run that the sensor requests."""
     tick = pipeline.sensor("planning_sensor")
     return [
         request.run_config["ops"]["group_offsets"]["config"]["only"]
@@ -32,7 +32,7 @@ def skipped(pipeline: Pipeline) -> str:
 
 
 def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
-    """Store a decision "no change" on a group with the given time."""
+    """Store the decision "no change" on a group, made at the given time."""
     known = "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING"
     pipeline.sql(known, group)
     pipeline.sql("SELECT fairlead_raw.ensure_day(%s)", at.date())

@@ -115,7 +115,7 @@ def starts(path: Path) -> list[Start]:
 
 
 def counted(found: list[Start]) -> Counter[str]:
-    """Count folders of brokers and of Postgres servers, and starts of anything else."""
+    """Return the number of starts of each kind; restarts of a broker or Postgres do not count."""
     distinct = {
         (start.limited_as, start.folder if start.kind in {"broker", "postgres"} else number)
         for number, start in enumerate(found)

@@ -157,7 +157,7 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 def assert_open_to_all(page: Page) -> None:
     """Check a page's accessibility with axe-core: light and dark mode, desktop and phone.
 
-    The page must be as narrow as the window or paper, and charts must show their newest values.
+    The page must not be wider than the window or paper, and charts must show their newest values.
     """
     series: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),

@@ -37,7 +37,7 @@ def test_cohorts_that_need_attention_get_metadata_first() -> None:
 
 
 def test_metadata_of_a_partition_has_only_its_own_groups() -> None:
-    """A step for the cohort `orders` leaves out other cohorts' groups of the same snapshot."""
+    """Metadata of the partition `orders` leave out groups of other cohorts in the snapshot."""
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:

@@ -35,7 +35,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_candidates_of_a_fleet() -> None:
-    """For 300 groups, metadata list those with the largest forecast lag, and stay small."""
+    """Of 300 groups, metadata list only the worst, and stay below the limit in bytes."""
     table = pa.Table.from_pylist(
         [
             {

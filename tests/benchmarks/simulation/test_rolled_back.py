@@ -19,7 +19,7 @@ SEED = 1
 
 
 def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple[Handover, ...]:
-    """Return the handovers of a simulated group."""
+    """Return the plans and rebalances of a simulated group, with the planner `planner`."""
     world = ScenarioWorld.of(scenario, seed=SEED, hours=hours)
     return simulate(world, planner).handovers
 
