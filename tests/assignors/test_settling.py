@@ -69,7 +69,7 @@ def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.Monkey
 
 
 def test_no_exchange_within_a_topic_would_help() -> None:
-    """If two moved partitions of a topic have equal lags, swapping them saves no cross-rack read."""
+    """Swapping two moved partitions of a topic with equal lags saves no cross-rack read."""
     for seed in range(200):
         problem = racked(seed)
         owner = assign("sticky-lag-aware", problem, **BAND).owner
