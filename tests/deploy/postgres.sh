@@ -1,4 +1,4 @@
-# Do at the start what the image of Postgres does: initialise a new volume with the mounted init.sql.
+# Does what the image of Postgres does: initialise a new volume with the mounted init.sql.
 set -eu
 bin=$(echo /usr/lib/postgresql/*/bin)
 data=/var/lib/postgresql/data
