@@ -198,7 +198,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add options for longer storm tests, and a seed with which a storm can be repeated."""
+    """Add options for the lengths of storm and kill tests, and for the seed of a storm."""
     events = form(short=3, long=100)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--container-kills", type=int, default=200, help="in the image's test")

@@ -87,7 +87,7 @@ def test_range_with_racks_equals_kafka_partition_by_partition(
 
 
 def test_orders_names_as_java_does(oracle: Oracle) -> None:
-    """Members are sorted by UTF-16 units. Code points above U+FFFF have another order."""
+    """Members are sorted by UTF-16 units, as in Java. Their order by code points would differ."""
     members = {name: Member(["t"]) for name in ("\U0001f600", "\uff5e", "z")}
     problem = Problem.of({"t": 4}, members)
     theirs = owner_of(problem, oracle.ask("range", **requests({"t": 4}, members)))

@@ -14,9 +14,9 @@ MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 
 def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
-    """Return a random group in which half of the members own everything, and options.
+    """Return a random group in which half of the members own everything, and assignor options.
 
-    While it is planned, some partitions move repeatedly.
+    While the assignor computes a plan, it moves some partitions repeatedly.
     """
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(3, 8))]

@@ -130,7 +130,10 @@ def test_max_moves_is_all_or_nothing() -> None:
 
 
 def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
-    """Return whether a chain of moves leads from a member to one with two fewer partitions."""
+    """Return whether moves can shift a partition to a member with two fewer partitions.
+
+    The partition may go there directly, or each member on the way passes on another partition.
+    """
     counts = Assignment(problem, owner).counts
     gives = {
         member: set(problem.topic_of[owner == member].tolist())

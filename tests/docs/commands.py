@@ -45,7 +45,7 @@ def _dagster(arguments: Sequence[str]) -> None:
 
 
 def _accepts(command: Any, arguments: Sequence[str]) -> None:
-    """Run a command with `--help` appended, which fails if an option before it is unknown."""
+    """Run a command with `--help` appended; raise AssertionError if an option is unknown."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     result = CliRunner().invoke(command, [*own, "--help"])
     assert result.exit_code == 0, f"{shlex.join(arguments)}: {result.output}"

@@ -32,8 +32,7 @@ def test_example_is_what_the_command_prints(
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})
-    # clock: the command reads records of the last minute. On a busy machine, sending them may take
-    # longer, so their time is in the future.
+    # clock: the command reads records of the last minute; sending them may take longer.
     later = int((time.time() + 1_800) * 1_000)
     for key, count in RECORDS.items():
         for _ in range(count):

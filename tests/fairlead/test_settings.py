@@ -16,7 +16,7 @@ SECRET = "hunter2"  # noqa: S105 - not a real one
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create an empty settings file, which settings are read from; return its path."""
+    """Create an empty file that `load_settings` reads; return its path."""
     path = tmp_path / "fairlead.toml"
     path.touch()
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(path))

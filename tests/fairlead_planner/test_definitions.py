@@ -9,7 +9,7 @@ from orchestration.jobs import STEPS
 
 @dg.asset
 def invoices() -> None:
-    """Represent the project's own assets."""
+    """Return nothing: an asset that the project defines itself."""
 
 
 def test_planning_job_has_no_assets_of_the_project() -> None:

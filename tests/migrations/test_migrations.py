@@ -203,7 +203,7 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
 
 
 def _meaning(column: str) -> str | None:
-    """Return the meaning of the figure in a column, or None if the column holds none."""
+    """Return the meaning of the figure with a column's name, or None if there is no such figure."""
     try:
         return figure(column).meaning
     except KeyError:
