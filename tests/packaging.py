@@ -18,7 +18,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def build(target: str, folder: Path, *, source: Path = ROOT) -> Path:
-    """Build a "wheel" or an "sdist" as `make dist` does, but without a network; return the file."""
+    """Build a "wheel" or an "sdist" with hatchling, which needs no network; return its path."""
     run(sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder, cwd=source)
     (built,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return built

@@ -56,7 +56,7 @@ def test_equals_the_best_of_all_assignments() -> None:
 def test_swaps_change_neither_loads_nor_kept_partitions(*, keep_all: bool) -> None:
     """Starting from optimal loads and kept partitions, swaps improve only the spread of topics.
 
-    In 98 % of the problems the spread is then optimal.
+    In more than 98 % of the problems the spread is then optimal.
     """
     spread_best, improved = [], 0
     for seed, problem in small(400):

@@ -218,7 +218,7 @@ def test_image_serves_as_an_unprivileged_user() -> None:
 
 def accepts(words: list[str]) -> None:
     """Check that a program accepts its arguments, by running it with `--help` appended."""
-    if "--" in words:  # a program that starts another one, after `--`
+    if "--" in words:  # a program that then executes another one
         then = words.index("--")
         accepts(words[then + 1 :])
         words = words[:then]

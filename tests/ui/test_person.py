@@ -39,7 +39,7 @@ def test_person_plans_reviews_approves_and_sees_the_plan_followed(
     eventually(lambda: group in around.cohorts(), f"{group} found")
 
     page.goto(around.url)
-    # Before an icon is drawn, the link's name begins with the icon's: "column_lineage Lineage".
+    # Before icons are drawn, their names are part of the links' names, as in "column_lineage Jobs".
     page.get_by_role("link", name=re.compile(f"{LINEAGE}$")).click()
     assert_left_to_right(page, "observe", "decide", "act")
     page.goto(lineage_url(around.url))
