@@ -195,7 +195,7 @@ def test_outage_of_the_database_for_fifty_minutes(
 ) -> None:
     """During the outage, samples are archived; the first sample after it requests a plan.
 
-    Samples are five minutes apart, so that a delay of minutes on a slow machine is small.
+    Samples are five minutes apart, so that delays on a slow machine are short in comparison.
     """
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
     pipeline.know(unique_name)
