@@ -1,12 +1,13 @@
-"""List each use of a clock in the tests and what it is for: `python -m tests.clocks`.
+"""List each use of a clock in the tests, with its purpose: `python -m tests.clocks`.
 
 Tests must pass on a slow and busy machine: they wait until something happens, with time-outs of
-minutes, and compare the cost of work by `tests.cost`. Dates, and time-outs of minutes, need no
-reason. Any other use needs its purpose: in a comment `# clock: ...` on its line or above it, or
-for a whole file in a comment `# clocks: ...` on a separate line. No comment allows a test to assert
+minutes, and compare the duration of work with `tests.cost`. Dates, and time-outs of minutes, need
+no comment. Any other use of a clock needs a comment with its purpose: `# clock: ...` on its line or
+above it, or `# clocks: ...` on a separate line for a whole file. No comment allows a test to assert
 an upper bound of seconds.
 
-Belongs here: finding uses, and these rules. Does not: their enforcement (`test_clocks`).
+Belongs here: these rules, and finding the uses. Does not: the test that fails if a use breaks a
+rule (`test_clocks`).
 """
 
 import ast
@@ -23,7 +24,7 @@ from tests.waiting import PATIENCE_S
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("tests", "examples")
-#: Clocks for dates, clocks that only measure, and calls that sleep.
+#: Clocks for dates (DATES) or only for durations (MEASURES), and calls that sleep (RESTS).
 DATES: Final = {"datetime.now", "time.time", "time.time_ns"}
 MEASURES: Final = {
     f"time.{clock}{unit}"
@@ -31,19 +32,19 @@ MEASURES: Final = {
     for unit in ("", "_ns")
 }
 RESTS: Final = {"time.sleep", "asyncio.sleep"}
-#: Functions in which tests use a clock, with the purpose.
+#: Calls that need no comment, and their purpose.
 RULES: Final = {
     **dict.fromkeys(DATES, "dates data"),
     **dict.fromkeys(("eventually", "returned", "wait_until"), "waits until"),
     "costs_at_most": "ratio",
 }
-#: Arguments and settings that bound a wait; those that end in "ms" are milliseconds.
+#: Names of arguments and settings that limit how long a call waits.
 BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([._](s|ms))?")
-#: Methods whose only argument may be a time-out.
+#: Methods that may have a time-out as their only argument.
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
-#: Methods that wait for the next of many items, within a loop.
+#: Methods that are called in a loop to wait for the next item; their time-outs may be short.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Minimum time-outs: of waits that always end, and of sessions, to outlast a stall.
+#: Seconds. Minimum time-outs that need no comment: of waits, and of group sessions.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"
@@ -59,9 +60,9 @@ class Use:
     Parameters
     ----------
     path, line, text
-        Its place, and the call or the time-out.
+        File, line, and the source of the call or time-out.
     purpose
-        The purpose that a rule or a comment gives; None if there is none.
+        Purpose, from a rule or a comment; None if neither gives one.
     """
 
     path: Path
@@ -76,7 +77,7 @@ class Use:
 
 
 class _Source:
-    """A Python file, for finding the uses of clocks in it."""
+    """A Python file that is searched for uses of clocks."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._lines = path, text.splitlines()
@@ -85,11 +86,11 @@ class _Source:
         self._constants: dict[str, float | None] = {}
 
     def uses(self) -> list[Use]:
-        """Return the uses, in the order of their lines."""
+        """Return the uses of clocks, sorted by line."""
         return sorted(self._uses(ast.parse("\n".join(self._lines)), 0), key=lambda use: use.line)
 
     def _uses(self, tree: ast.Module, above: int) -> Iterator[Use]:
-        """Yield the uses of clocks in code that starts `above` lines into the file."""
+        """Yield the uses of clocks in code that begins after line `above` of the file."""
         constants = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
         self._constants |= {
             ast.unparse(name): _number(node.value)
@@ -108,7 +109,7 @@ class _Source:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield from self._assertions(node, above)
             elif isinstance(node, ast.ImportFrom) and node.module == "time":
-                yield self._use(node, above, ast.unparse(node), None)  # of the import of `time`
+                yield self._use(node, above, ast.unparse(node), None)
 
     def _calls(self, node: ast.Call, above: int) -> Iterator[Use]:
         name = _name(node.func)
@@ -136,17 +137,17 @@ class _Source:
         yield self._use(value, above, f"{name}={ast.unparse(value)}", rule)
 
     def _program(self, node: ast.Constant) -> Iterator[Use]:
-        """Yield the uses in a program text that a test runs."""
+        """Yield the uses of clocks in a string that may be a Python program."""
         try:
             tree = ast.parse(textwrap.dedent(str(node.value)))
-        except SyntaxError:  # a docstring
+        except SyntaxError:  # the string is not a program but, for example, a docstring
             return
         yield from self._uses(tree, node.lineno - 1)
 
     def _assertions(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, above: int
     ) -> Iterator[Use]:
-        """Yield the assertions of a function about elapsed seconds."""
+        """Yield the comparisons of elapsed seconds in a function's assertions."""
         lines = self._lines[above + function.lineno - 1 : above + (function.end_lineno or 0)]
         if not _CALLS.search("\n".join(lines)):
             return
@@ -176,11 +177,11 @@ class _Source:
 
 
 class _Times:
-    """Names in a function that hold moments, and names that hold elapsed seconds."""
+    """Variables of a function that hold a point in time, or a number of elapsed seconds."""
 
     def __init__(self, function: ast.AST) -> None:
         self._moments, self._passed = set[str](), set[str]()
-        for _ in range(2):  # a loop may use a value before the line that assigns it
+        for _ in range(2):  # twice, since a loop may use a variable above its assignment
             for name, value in _assigned(function):
                 if self.are_in(value):
                     self._passed.add(name)
@@ -201,7 +202,7 @@ class _Times:
         )
 
     def rule(self, compared: ast.Compare) -> str | None:
-        """Return the rule that allows a comparison of elapsed seconds, or None."""
+        """Return the rule that allows a comparison of elapsed seconds, or None if none does."""
         (operator, right) = compared.ops[0], compared.comparators[0]
         if self.are_in(compared.left) and self.are_in(right):
             return "ratio"
@@ -218,7 +219,7 @@ class _Times:
 
 
 def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that a function assigns or appends to, with the value."""
+    """Yield each variable that a function assigns or appends to, with the new value."""
     for node in ast.walk(function):
         pairs: list[tuple[ast.expr, ast.expr]] = []
         if isinstance(node, ast.Assign):
@@ -233,14 +234,14 @@ def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _name(called: ast.expr) -> str:
-    """Return the dotted name of a called expression, without parts that have no name."""
+    """Return the dotted name of a called expression; parts that are no names are left out."""
     if isinstance(called, ast.Attribute):
         return f"{_name(called.value)}.{called.attr}"
     return called.id if isinstance(called, ast.Name) else ""
 
 
 def _number(value: ast.expr | None) -> float | None:
-    """Return the value of a literal number, or the smaller one of a `form`; None otherwise."""
+    """Return the value of a literal number, or the smaller number in a call of `form`, or None."""
     if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
         return float(value.value)
     if isinstance(value, ast.Call) and _name(value.func) == "form":
@@ -250,12 +251,12 @@ def _number(value: ast.expr | None) -> float | None:
 
 
 def uses_in(text: str, path: Path = Path("a file")) -> list[Use]:
-    """Return the uses of a clock in the text of a Python file."""
+    """Return the uses of clocks in the source of a Python file."""
     return _Source(path, text).uses()
 
 
 def uses() -> list[Use]:
-    """Return the uses of a clock in the tests and the examples."""
+    """Return the uses of clocks in the tests and the examples."""
     paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
     return [use for path in paths for use in uses_in(path.read_text(), path)]
 

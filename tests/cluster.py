@@ -1,7 +1,7 @@
-"""Several Kafka brokers in one cluster, for tests that need more than one.
+"""A cluster of three Kafka brokers, for tests for which the sandbox's single broker is not enough.
 
-Belongs here: the nodes' addresses, and starting and stopping them together. Does not: the process
-of one node (`kafka`). A sandbox has only one broker.
+Belongs here: the brokers' addresses, and starting and stopping them together. Does not: the process
+of one broker (`fairlead.sandbox.kafka`).
 """
 
 import uuid
@@ -15,24 +15,24 @@ from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
 from fairlead.wire.partitions import kafka_uuid
 
 NODES: Final = 3
-#: Properties of librdkafka clients that outlive their broker: lost connections are not logged.
+#: Properties for librdkafka clients whose broker a test stops: do not log lost connections.
 QUIET: Final = {"log_level": 0}
-#: The same properties in the planner's settings.
+#: `QUIET` in the form of the planner's settings.
 QUIET_PROPERTIES: Final = {name: SecretStr(str(value)) for name, value in QUIET.items()}
 
 
 def new_cluster_id() -> str:
-    """Return a UUID in Kafka's form, without a leading dash, which would read as an option."""
+    """Return a UUID in Kafka's form. It has no leading dash, which would look like an option."""
     return "k" + kafka_uuid(uuid.uuid4().bytes)[1:22]
 
 
 class ClusterNode(KafkaBroker):
-    """A broker whose ports and cluster are known before it starts.
+    """A broker whose ports and cluster id are given.
 
     Parameters
     ----------
     state_dir, assignor, settings
-        As for any broker.
+        As for `KafkaBroker`.
     ports
         Ports of the broker and of its controller.
     cluster_id
@@ -56,28 +56,28 @@ class ClusterNode(KafkaBroker):
         return list(self._own)
 
     def _port_taken(self) -> bool:
-        return False  # the ports are fixed
+        return False  # the broker cannot choose other ports
 
     def _new_cluster_id(self) -> str:
         return self._cluster
 
 
 class KafkaCluster:
-    """Three brokers that are also controllers; a record is on all, and two must have it.
+    """Three brokers that are also controllers. All have a replica of each partition.
 
-    A context manager that starts the cluster and stops it.
+    `min.insync.replicas` is 2. A context manager that starts and stops the cluster.
 
     Parameters
     ----------
     state_dir
-        New folder for the nodes' data, with a directory for each node.
+        New folder for the brokers' data, with a directory for each broker.
     settings
-        Server properties of each node, in order, besides the sandbox's own; empty: no others.
+        Additional server properties of each broker, in order; by default none.
     assignor
         Whether the brokers have the assignor `fairlead`, for groups of the consumer protocol.
     listeners
-        Names, in capitals, of further listeners of every node, for which brokers count sent bytes
-        separately. `servers_of` returns their addresses.
+        Names, in capitals, of additional listeners of every broker. Brokers count the sent bytes of
+        each listener separately. `servers_of` has their addresses.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class KafkaCluster:
 
 
 def _listening(pair: tuple[int, int], further: Mapping[str, int]) -> dict[str, str]:
-    """Return the properties of a node with further listeners, each on its own port."""
+    """Return the properties of a broker with additional listeners: their names and ports."""
     if not further:
         return {}
     own = {"PLAINTEXT": pair[0], **further}

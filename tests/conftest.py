@@ -1,8 +1,8 @@
-"""Shared fixtures: one embedded Kafka and Postgres and one Spark session for each test run.
+"""Shared fixtures: one embedded Kafka, one Postgres and one Spark session for each test run.
 
-Each starts when the first test uses it. Processes of pytest-xdist share the services. The tests of
-a file run in one process, and so do all tests with Spark, whose session belongs to its process.
-Belongs here: fixtures of several test folders.
+Each starts when the first test uses it. Processes of pytest-xdist share Kafka and Postgres. All
+tests of a file run in one process. All tests with Spark do, too, because processes cannot share its
+session. Belongs here: fixtures that several test folders use.
 """
 
 import atexit
@@ -49,19 +49,19 @@ pytest_plugins = [
     f"tests.fixtures.{module}" for module in ("consumer_groups", "pipelines", "plans")
 ]
 
-# Examples take longer on a busy machine: a deadline would make correct code fail.
+# With a deadline, hypothesis would fail examples that are slow only because the machine is busy.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test deleted the topic
+UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # if the test itself has deleted the topic
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
-#: Tests that take minutes run first.
+#: Parts of the paths of tests that take minutes; these tests run first.
 LONG = (
     *("tests/ui/", "tests/orchestration/", "demo/test_demo", "test_storm", "followers/confluent/"),
     *("kafka/test_rights", "kafka/test_refusals", "sandbox/", "tests/jvm/", "tests/test_wheel"),
 )
-#: Fixtures that need a single process, by the name of the group of tests that share it.
+#: Groups of tests that run in one process: name of the group -> fixtures that its tests use.
 TOGETHER = {
     "spark": {"spark"},
     "java": {"java_classpath"},
@@ -69,7 +69,7 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of the three brokers, and the brokers that serve fetches from the nearest replica.
+#: Racks of `three_brokers`, and the numbers of the brokers that support fetching from followers.
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
@@ -77,14 +77,14 @@ RACKED = [
     | ({SELECTOR: RACK_AWARE} if number in AWARE else {})
     for number, rack in enumerate(RACKS, start=1)
 ]
-#: Names of tests left out because there is no browser.
+#: Names of tests that do not run because there is no browser.
 LEFT_OUT: set[str] = set()
-#: Linux's in-memory file system, and the minimum free bytes for using it.
+#: Linux's in-memory file system. Postgres uses it if at least ROOM bytes are free.
 MEMORY = Path("/dev/shm")  # noqa: S108 - gets a folder with a new name
 ROOM = 2 * 2**30
-#: Variable that has the folder of the run's services, for its processes.
+#: Environment variable with the folder of Kafka and Postgres, for the test run's processes.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
-#: Copies the right to connect from a template; CREATE DATABASE does not copy it.
+#: SQL that copies the right to connect from a template database, as CREATE DATABASE does not.
 RIGHTS_TOO = """
     UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
     WHERE made.datname = %(name)s AND model.datname = %(template)s
@@ -93,18 +93,19 @@ RIGHTS_TOO = """
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose a folder for the services and for files of tests.
+    """Choose a folder for Kafka, Postgres and the files of tests.
 
-    Pytest's own folder is not used: a start as root closes it to other users, such as Postgres's.
+    Pytest's own folder does not work: if root starts pytest, other users have no access to it, and
+    Postgres runs as another user.
     """
-    # Shells let background processes ignore Ctrl-C; tests send it to processes.
+    # Tests send Ctrl-C to child processes. In the background of a shell, they would ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # modules and tests stay in memory anyway
-    # By default Dagster gives up on a code server after 60 s: a busy machine takes longer.
+    gc.disable()  # during collection: modules and tests stay in memory anyway
+    # By default Dagster gives up on a code server after 60 s, but a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="fairlead-")
-        atexit.register(shutil.rmtree, folder)  # at exit, because pytest still reads it
+        atexit.register(shutil.rmtree, folder)  # not earlier, because pytest still reads it
         limits.note_starts(Path(folder, "starts"))
         config.pluginmanager.register(limits.Report(Path(folder, "starts")))
         os.environ[SERVICES_FOLDER] = str(Path(folder, "services"))
@@ -113,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _keep_postgres_in_memory(services: Path) -> None:
-    """Put Postgres's files into memory if there is enough: each database has 300 files."""
+    """Put Postgres's files into memory if there is room, since each database has 300 files."""
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         folder = tempfile.mkdtemp(prefix="fairlead-", dir=MEMORY)
         atexit.register(shutil.rmtree, folder)
@@ -122,30 +123,30 @@ def _keep_postgres_in_memory(services: Path) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the services if a test has started them."""
+    """Stop Kafka and Postgres if a test has started them."""
     if not hasattr(config, "workerinput"):
-        gc.collect()  # ends forgotten clients before their broker
+        gc.collect()  # ends clients that tests forgot, before their broker stops
         Sandbox(Path(os.environ.pop(SERVICES_FOLDER))).stop()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Assign the tests of a file, or of an expensive fixture, to one process."""
+    """Assign all tests of a file, or all tests with an expensive fixture, to one process."""
     fixtures = set(getattr(item, "fixturenames", ()))
     group = next((name for name, users in TOGETHER.items() if users & fixtures), str(item.path))
-    if item.path.parent.name == "jvm":  # it also starts a broker
+    if item.path.parent.name == "jvm":  # these tests also start a broker
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if {"sandbox", "own_services"} & fixtures and not served:  # `make test-quick` would start both
+    if {"sandbox", "own_services"} & fixtures and not served:  # unmarked, `make test-quick` runs it
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist changes names of tests
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist changes the tests' names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests, and move those that take minutes to the front.
+    """Deselect tests, and move tests that take minutes to the front.
 
-    Tests marked `test_long` run only in `make test-long`; tests with a browser may be left out by
-    `ALLOW_NO_BROWSER`.
+    Tests marked `test_long` run only in `make test-long`. If ALLOW_NO_BROWSER is set and there is
+    no browser, tests that need one do not run.
     """
     left = [item for item in items if item.get_closest_marker("test_long")]
     if form(short=False, long=True):
@@ -166,8 +167,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fail if pytest-xdist ignores the groups of tests."""
-    # Collecting garbage while importing modules and tests would take a tenth of the time.
+    """Turn garbage collection on again; fail if pytest-xdist ignores the groups of tests."""
+    # It was off because it would take a tenth of the time of importing modules and tests.
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
@@ -184,12 +185,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Collect the names of tests that a pytest-xdist process left out."""
+    """Collect the names of tests that a pytest-xdist process did not run, without a browser."""
     LEFT_OUT.update(getattr(node, "workeroutput", {}).get("left_out", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the tests that were left out because there is no browser."""
+    """List the tests that did not run because there is no browser."""
     if LEFT_OUT:
         terminalreporter.section("left out: there is no browser")
         for test in sorted(LEFT_OUT):
@@ -197,7 +198,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add options for longer storm tests, and for repeating one."""
+    """Add options for the lengths of storm and kill tests, and for the seed of a storm."""
     events = form(short=3, long=100)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--container-kills", type=int, default=200, help="in the image's test")
@@ -230,14 +231,14 @@ def sandbox() -> Sandbox:
 def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a sandbox that tests may stop, damage and restart.
 
-    The next test reuses its data, because formatting a broker takes seconds.
+    Tests share its data, because formatting a broker takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
 
 
 @pytest.fixture
 def own_postgres(own_services: Path) -> Iterator[Postgres]:
-    """Return a server that tests may stop; its database `fairlead` is migrated and empty."""
+    """Return a Postgres server that tests may stop, with a new migrated database `fairlead`."""
     server = Postgres(own_services / "postgres")
     server.start()
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
@@ -250,7 +251,7 @@ def own_postgres(own_services: Path) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Return three brokers in three racks, of which some serve fetches from nearby replicas."""
+    """Return three brokers in three racks. Those in `AWARE` support fetching from followers."""
     with while_needed("three brokers") as stack:
         cluster = KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED)
         yield stack.enter_context(cluster)
@@ -292,7 +293,7 @@ def spark() -> Iterator["SparkSession"]:
 
 @pytest.fixture(scope="session")
 def java_classpath() -> str:
-    """Return the jar, Kafka's jars, and the tests' Java programs, compiled once a run."""
+    """Return a classpath: our jar, Kafka's jars, and the tests' Java programs, compiled once."""
     classes = Path(os.environ[SERVICES_FOLDER]).with_name("classes")
     sources = sorted(Path(__file__).with_name("jvm").glob("*.java"))
     with FileLock(f"{classes}.lock"), limits.shared():
@@ -306,7 +307,7 @@ def java_classpath() -> str:
 
 @pytest.fixture
 def unique_name() -> str:
-    """Return a name that no other test uses, for groups and topics."""
+    """Return a name for a group or topic that no other test uses."""
     return f"test-{uuid.uuid4().hex[:12]}"
 
 
@@ -340,7 +341,7 @@ def kafka_topic(services: Services) -> Iterator[KafkaTopic]:
 
 
 def _knows(admin: AdminClient, topic: str) -> bool:
-    """Return whether the broker has the metadata of a new topic."""
+    """Return whether the broker returns the metadata of a new topic."""
     found = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic]
     return found.error is None and bool(found.partitions)
 
@@ -354,7 +355,7 @@ def database(services: Services) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def _template(services: Services) -> Iterator[str]:
-    """Return the name of a migrated database that serves as a template."""
+    """Return the name of a migrated database, from which `migrated` copies others."""
     with empty_database(services) as url:
         upgrade(url)
         yield urlsplit(url).path[1:]
@@ -362,7 +363,7 @@ def _template(services: Services) -> Iterator[str]:
 
 @pytest.fixture
 def migrated(services: Services, _template: str) -> Iterator[str]:
-    """Return the URL of a migrated database, copied ten times as fast as migrating one."""
+    """Return the URL of a migrated database, copied from a template because that is faster."""
     with empty_database(services, template=_template) as url:
         yield url
 
@@ -388,7 +389,7 @@ def week(services: Services, _week_template: str) -> Iterator[str]:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the CPU seconds of this process and its ended children to each report."""
+    """Add to each report the CPU seconds of this process and of its children that have ended."""
     report = yield
     now = limits.cpu_s()
     report.user_properties.append((limits.CPU, now - item.config.stash[limits.CPU_BEFORE]))

@@ -1,11 +1,11 @@
-"""Comparison of the time of two pieces of work, on machines of any speed."""
+"""Assert that one function takes at most N times as long as another, on machines of any speed."""
 
 import math
 import time
 from collections.abc import Callable
 from typing import Final
 
-#: Maximum number of runs of each.
+#: Maximum number of runs of each function.
 TURNS: Final = 12
 
 
@@ -16,25 +16,26 @@ def costs_at_most(
     *,
     clock: Callable[[], float] = time.thread_time,
 ) -> None:
-    """Fail unless work takes at most `times` as long as the reference.
+    """Raise unless `work` takes at most `times` as long as `reference`.
 
-    Both run in turns until their fastest runs have this ratio, so that neither a busy machine nor a
-    processor that changes its speed makes a test fail.
+    The two run alternately until the ratio of their fastest runs is small enough, so that neither
+    a busy machine nor a processor that changes its speed makes a test fail.
 
     Parameters
     ----------
     times
-        Far above the measured ratio, and far below that of a mistake: for ten times the work, 30
-        accepts linear code and refuses quadratic code.
+        Choose it far above the ratio of correct code and far below that of a mistake. Example: for
+        ten times the input, 30 accepts linear code and rejects quadratic code.
     work, reference
-        The two pieces of work, which must take at least a few milliseconds.
+        Functions, each of which must take at least a few milliseconds.
     clock
-        By default, processor time of this thread; `time.perf_counter` for other processes' work.
+        By default, processor time of this thread. If other processes do the work, use
+        `time.perf_counter`.
 
     Raises
     ------
     AssertionError
-        The ratio is larger in all runs.
+        The ratio is larger after all runs.
     """
     fastest = [math.inf, math.inf]
     for _ in range(TURNS):

@@ -1,4 +1,4 @@
-"""Simulate a full disk for this process or a command by limiting file sizes, without root."""
+"""Simulate a full disk by limiting the size of files, which does not require root."""
 
 import resource
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def no_room() -> Iterator[None]:
-    """Let each write of this process to a file fail with EFBIG; pipes and sockets work."""
+    """Let writes of this process to files fail with EFBIG. Pipes and sockets still work."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -18,8 +18,8 @@ def no_room() -> Iterator[None]:
 
 
 def without_room(*command: str | Path, blocks: int = 1) -> list[str]:
-    """Return a command line that limits files to this many blocks of 512 bytes.
+    """Return a command line that runs a command whose files cannot exceed `blocks` of 512 bytes.
 
-    One block is enough for Python to find a directory for temporary files.
+    With one block, Python can still check that a directory for temporary files is writable.
     """
     return ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", *map(str, command)]

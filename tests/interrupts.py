@@ -1,6 +1,6 @@
-"""Processes that accept Ctrl-C, however the tests were started.
+"""Child processes that react to SIGINT (Ctrl-C), even if the tests run in the background.
 
-Belongs here: the disposition of SIGINT that children inherit. Does not: sending it (the tests).
+Belongs here: the signal disposition that children inherit. Does not: sending SIGINT (the tests).
 """
 
 import signal
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def accepting_ctrl_c() -> Iterator[None]:
-    """Let processes started within the block end by SIGINT, as from a terminal.
+    """Let processes that are started within the block end at SIGINT, as from a terminal.
 
-    A background command of a script (with `&`), as in CI systems, ignores SIGINT, and so do its
-    children. If a process has a handler for a signal, its children have the default instead.
+    A command that a script starts in the background (with `&`), as CI systems do, ignores SIGINT,
+    and its children inherit this. If the parent has a handler, children get the default instead.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -23,7 +23,7 @@ def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = PATIENCE
     Raises
     ------
     SandboxError
-        The tool failed, with the end of its output, or took longer than `timeout_s` seconds.
+        The tool failed, and the message has its output, or it took longer than `timeout_s` seconds.
     """
     return _run(main_class, *arguments, standard_input=None, timeout_s=timeout_s)
 
@@ -33,12 +33,12 @@ def run_java_source(
 ) -> str:
     """Compile and run one Java file on Kafka's jars and return its output.
 
-    Needs a JDK: a Java runtime alone has no compiler.
+    Needs a JDK, because a Java runtime has no compiler.
 
     Raises
     ------
     SandboxError
-        The program does not compile, failed (with the end of its output), or took too long.
+        The program does not compile or failed, and the message has its output, or it took too long.
     """
     return _run(str(source), *arguments, standard_input=standard_input, timeout_s=timeout_s)
 

@@ -1,6 +1,6 @@
-"""Short and long forms of tests: `make test` runs the short ones, `make test-long` the long ones.
+"""Short and long forms of tests: `make test` runs the short forms, `make test-long` the long ones.
 
-Belongs here: the choice between them. Does not: the length of either, which each test sets.
+Belongs here: the choice of the form. Does not: how long each form is, which each test sets.
 """
 
 import os
@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 Form = TypeVar("Form")
 
-#: Read at import, because fixtures hide the developer's variables from tests.
+#: Read at import, because later a fixture hides the environment variables from tests.
 LONG: Final = bool(os.environ.get("FAIRLEAD_TEST_LONG"))
 
 
 def form(*, short: Form, long: Form) -> Form:
-    """Return the short or the long form of a test's parameter."""
+    """Return the value for the form of this test run, for example a number of repetitions."""
     return long if LONG else short

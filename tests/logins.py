@@ -1,4 +1,4 @@
-"""Database logins with the roles of people and services."""
+"""Postgres logins with given roles, for tests of permissions."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-#: Creates a login with these roles, and returns its URL of the database.
+#: Function that creates a login with the given roles and returns the database's URL for it.
 Login = Callable[..., str]
 
 
 @contextmanager
 def logins(url: str) -> Iterator[Login]:
-    """Yield a function that creates a login with roles; all logins are dropped at the end."""
+    """Yield a function that creates logins. All of them are dropped at the end."""
     made: list[sql.Identifier] = []
     with psycopg.connect(url, autocommit=True) as superuser:
 

@@ -1,9 +1,9 @@
-"""Insert faults into algorithms and domain, one at a time, and print those no test notices.
+"""Mutation testing: insert faults into code one at a time, and print those that no test notices.
 
-`python -m tests.mutants --sample 150 --seed 1 [FILE ...]` draws faults from the files (by default
-from all of `assignors` and `fairlead/domain`). Each runs against the doctests and the test file of
-its module; if they pass, against all quick tests of the folder that need no service. No file is
-changed: a separate process imports the module with the fault.
+`python -m tests.mutants --sample 150 --seed 1 [FILE ...]` chooses random places in the files (by
+default all of `assignors` and `fairlead/domain`). For each fault, it runs the doctests and the test
+file of the module; if they pass, it runs all quick tests of the folder that need no service. No
+file is changed: a separate process imports the module with the fault.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from typing import Final
 import numpy as np  # noqa: F401 - so that not every process imports it again
 import pytest
 
-# clocks: the time of a suite without a fault bounds its time with one
+# clocks: the time of tests without a fault determines the time-out of tests with one
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("assignors", "fairlead/domain")
 QUICK: Final = "not kafka and not postgres and not spark and not long"
-#: Maximum time of a suite with a fault, in multiples of its time without one.
+#: Time-out of tests with a fault, as a multiple of their time without one.
 PATIENCE: Final = 5.0
 SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -43,7 +43,7 @@ SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
 
 
 def mutate(node: ast.AST) -> bool:
-    """Insert a fault into a node; return False if there is no fault for this kind of node."""
+    """Insert a fault into a syntax node; return False if no fault fits this kind of node."""
     match node:
         case ast.Compare(ops=[operator, *_]) if type(operator) in SWAPPED:
             node.ops[0] = SWAPPED[type(operator)]()  # type: ignore[call-overload]
@@ -65,9 +65,9 @@ def mutate(node: ast.AST) -> bool:
 
 
 def sites(tree: ast.AST) -> Iterator[int]:
-    """Yield the positions, in `ast.walk` order, of nodes that can have a fault.
+    """Yield the positions, in the order of `ast.walk`, of nodes into which a fault can be inserted.
 
-    Faults in annotations, `__all__` and messages' words are left out: tests need not notice them.
+    Annotations and f-strings are left out, because tests need not notice faults in them.
     """
     silent = set()
     for node in ast.walk(tree):
@@ -81,7 +81,7 @@ def sites(tree: ast.AST) -> Iterator[int]:
 
 
 def mutant(path: Path, place: int) -> tuple[ast.Module, str]:
-    """Return a module with a fault, and a line that describes it."""
+    """Return a module with a fault, and a line that describes the fault."""
     tree = ast.parse(path.read_text())
     node = next(node for number, node in enumerate(ast.walk(tree)) if number == place)
     before = ast.unparse(node)
@@ -92,7 +92,7 @@ def mutant(path: Path, place: int) -> tuple[ast.Module, str]:
 
 
 def suites(path: Path) -> Iterator[list[str]]:
-    """Yield the lists of tests to run on a fault in a file, one after the other."""
+    """Yield lists of tests for a fault in a file; a list runs if all tests before it passed."""
     mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.name}")
     yield [str(path), *([str(mirror)] if mirror.exists() else [])]
     (folder,) = (name for name in FOLDERS if path.is_relative_to(ROOT / name))
@@ -100,7 +100,7 @@ def suites(path: Path) -> Iterator[list[str]]:
 
 
 class Unshrunk:
-    """Pytest plugin: hypothesis draws the same examples each time, and does not shrink failures."""
+    """Pytest plugin: hypothesis uses the same examples each time and does not shrink failures."""
 
     @staticmethod
     def pytest_configure() -> None:
@@ -113,7 +113,7 @@ class Unshrunk:
 
 
 def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
-    """Run tests on a fault, in a process that exits with pytest's exit code."""
+    """Run tests on a module with a fault; end this process with pytest's exit code."""
     original: Callable[[SourceFileLoader, str], CodeType | None] = SourceFileLoader.get_code
 
     def get_code(self: SourceFileLoader, name: str) -> CodeType | None:
@@ -125,13 +125,13 @@ def run(tests: list[str], path: Path | None, tree: ast.Module | None) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    # Files with rewritten asserts are loaded differently, including files named as arguments.
+    # `plain`, because pytest does not call `get_code` for modules whose asserts it rewrites.
     arguments = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", QUICK, *tests]
     os._exit(pytest.main(arguments, plugins=[Unshrunk()]))
 
 
 def passes(tests: list[str], path: Path | None, tree: ast.Module | None, within_s: float) -> bool:
-    """Return whether the tests pass in spite of a fault."""
+    """Return whether the tests pass in time, in spite of a fault."""
     process = get_context("fork").Process(target=run, args=(tests, path, tree))
     process.start()
     process.join(within_s)
@@ -141,7 +141,7 @@ def passes(tests: list[str], path: Path | None, tree: ast.Module | None, within_
 
 
 def main() -> None:
-    """Draw faults, run the tests on each, and print the faults that no test notices."""
+    """Insert random faults, run the tests on each, and print the faults that no test notices."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sample", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,7 +1,9 @@
 """`pytest -p tests.older_kafka` runs the tests on the Kafka version in `KAFKA_OF_TESTS`.
 
+The jars' digests are not checked, because they are known only for the sandbox's version.
+
 Belongs here: setting the version before any module reads it. Does not: the list of versions
-(`tests/jvm/test_versions.py`). Digests are known and checked only for the sandbox's version.
+(`tests/jvm/test_versions.py`).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Building wheels, and installing them into new environments."""
+"""Build wheels, and install them into new environments."""
 
 import shutil
 import subprocess
@@ -18,16 +18,16 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def build(target: str, folder: Path, *, source: Path = ROOT) -> Path:
-    """Build a "wheel" or an "sdist" as `make dist` does, without a network; return the file."""
+    """Build a "wheel" or an "sdist" with hatchling, which needs no network; return its path."""
     run(sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder, cwd=source)
     (built,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return built
 
 
 def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
-    """Install a wheel with one extra, and nothing else, into a new virtual environment.
+    """Install a wheel with one extra, and only its dependencies, into a new virtual environment.
 
-    Versions are those of the lock file. Returns the environment's interpreter.
+    Versions of dependencies are from the lock file. Returns the environment's interpreter.
     """
     uv = _uv()
     python = folder / "venv/bin/python"
@@ -38,10 +38,10 @@ def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
 
 
 def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
-    """Install a wheel into a new environment that also finds the tests' packages.
+    """Install a wheel into a new environment that also finds the packages installed for the tests.
 
-    Installing the planner's dependencies would take minutes. The checkout stays
-    invisible: a `.pth` file installs it, and Python reads no `.pth` files in added directories.
+    Installing the planner's dependencies would take minutes. The environment cannot import the
+    checkout: a `.pth` file there adds it, but Python reads no `.pth` files in added directories.
     """
     python = folder / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)
@@ -50,12 +50,12 @@ def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
     ours = sysconfig.get_path("purelib")
     (site_packages,) = folder.glob("venv/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(f"{ours}\n")
-    (folder / "venv/share").symlink_to(Path(sys.prefix, "share"))  # has Spark's archive of classes
+    (folder / "venv/share").symlink_to(Path(sys.prefix, "share"))  # has Spark's class archive
     return python
 
 
 def _uv() -> str:
-    """Return the program with which `make install` installs packages."""
+    """Return the path of uv, with which `make install` installs packages."""
     uv = shutil.which("uv", path=ROOT / ".fairlead/uv/bin") or shutil.which("uv")
     assert uv, "uv is missing: run make install"
     return uv

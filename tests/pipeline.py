@@ -1,7 +1,7 @@
 """The whole pipeline on real services, for the tests of assets and of orchestration.
 
-Belongs here: a pipeline with a separate database, warehouse, plan topic and policies, and what
-tests do with it. Does not: the services themselves (`conftest`).
+Belongs here: a pipeline with a separate database, warehouse, plan topic and policies, and methods
+that run jobs and read results. Does not: the services themselves (`conftest`).
 """
 
 import os
@@ -38,25 +38,25 @@ from tests.recalled import recall
 from tests.stored import plan_history
 from tests.waiting import PATIENCE_S, eventually
 
-#: Records of a topic's partitions: under `range`, the first of two consumers has most of them.
+#: Records in each partition of a topic. With `range`, the first of two consumers has most of them.
 SKEWED: Final = (100, 80, 5, 5)
 
-#: Settings under which the policy approves every plan.
+#: Settings with a policy that approves every plan automatically.
 APPROVED_BY_POLICY: Final = """
 [[policies]]
 approval = {automatic = true, forbidden_statuses = []}
 """
-#: Settings under which every plan waits for a person.
+#: Settings with the default policy: a person must approve each plan.
 APPROVED_BY_A_PERSON: Final = ""
 
 
 class Pipeline:
-    """The pipeline in this process, with separate state.
+    """The pipeline, run in this process with separate state.
 
     Parameters
     ----------
     instance
-        Dagster's instance.
+        Dagster instance.
     config
         The settings file that every resource reads.
     """
@@ -70,24 +70,24 @@ class Pipeline:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings as the resources read them."""
+        """Return the settings that Dagster's resources read."""
         return load_settings()
 
     @property
     def warehouse(self) -> Warehouse:
-        """Return the warehouse with the snapshots."""
+        """Return the warehouse that holds the snapshots."""
         return Warehouse(self.settings.warehouse_path)
 
     def configure(self, policies: str) -> None:
-        """Write policies and discovery, as TOML, to the settings file."""
+        """Replace the settings of policies and discovery, given as TOML, in the settings file."""
         self._config.write_text(f"{self._connection}\n{policies}")
 
     def know(self, *cohorts: str) -> None:
-        """Add partitions to Dagster, as discovery does."""
+        """Add cohorts as partitions to Dagster, as the discovery sensor does."""
         self.instance.add_dynamic_partitions(COHORT, list(cohorts))
 
     def run(self, job: str, *cohorts: str, **arguments: Any) -> dg.ExecuteInProcessResult:
-        """Run a job over one cohort, or once over the range from the first to the last."""
+        """Run a job once: for one cohort, or for the range from the first to the last cohort."""
         self.know(*cohorts)
         first, *others = cohorts
         definition = build_defs().resolve_job_def(job)
@@ -102,7 +102,7 @@ class Pipeline:
     def operate(
         self, job: str, *, actor: str | None = None, **config: Any
     ) -> dg.ExecuteInProcessResult:
-        """Run a person's job on a plan, as from the launchpad."""
+        """Run a job for people, such as `approve`, as from Dagster's launchpad."""
         definition = build_defs().resolve_job_def(job)
         (node,) = definition.nodes
         return definition.execute_in_process(
@@ -113,14 +113,14 @@ class Pipeline:
         )
 
     def check(self, name: str, *, raise_on_error: bool = False) -> dg.ExecuteInProcessResult:
-        """Run one asset check on all known cohorts, as from the UI."""
+        """Run one asset check on all known cohorts, as from Dagster's UI."""
         (key,) = (key for checks in CHECKS for key in checks.check_keys if key.name == name)
         job = dg.define_asset_job("one_check", selection=dg.AssetSelection.checks(key))
         definition = build_defs(jobs=[job]).resolve_job_def("one_check")
         return definition.execute_in_process(instance=self.instance, raise_on_error=raise_on_error)
 
     def sensor(self, name: str, *, cursor: str | None = None) -> SensorExecutionData:
-        """Evaluate a sensor as the daemon does."""
+        """Evaluate a sensor as Dagster's daemon does."""
         definitions = build_defs()
         context = dg.build_sensor_context(
             instance=self.instance,
@@ -136,19 +136,19 @@ class Pipeline:
         return plan_history(self.store, group)
 
     def only_version(self, group: str) -> StoredPlan:
-        """Return the only plan of a group."""
+        """Return a group's plan, after checking that it has only version 1."""
         assert [row["version"] for row in self.history(group)] == [1]
         return self.store.get(group, 1)
 
     def sql(self, query: str, *values: Any) -> list[dict[str, Any]]:
-        """Run SQL as the database's superuser; return a query's rows."""
+        """Run SQL as the database's superuser; return the rows if it is a query."""
         url = self.settings.postgres.url.get_secret_value()
         with psycopg.connect(url, row_factory=dict_row) as connection:
             cursor = connection.execute(query.encode(), values)
             return cursor.fetchall() if cursor.description else []
 
     def tamper(self, *statements: str) -> None:
-        """Change protected data, as superuser with triggers disabled."""
+        """Run SQL that changes protected data: as superuser, with triggers disabled."""
         url = self.settings.postgres.url.get_secret_value()
         with psycopg.connect(url) as connection:
             connection.execute("SET session_replication_role = replica")
@@ -170,7 +170,7 @@ class Pipeline:
             return topic.read(group)
 
     def produce(self, topic: str, counts: Sequence[int]) -> None:
-        """Append this many records to each partition of a topic."""
+        """Append `counts[p]` records to each partition p of a topic."""
         producer = Producer(self.settings.kafka.librdkafka())
         for partition, count in enumerate(counts):
             for _ in range(count):
@@ -178,7 +178,7 @@ class Pipeline:
         assert producer.flush(PATIENCE_S) == 0
 
     def recall(self, group: str) -> None:
-        """Store invented earlier samples of a group; see `tests.recalled`."""
+        """Store invented samples of a group for the time before now; see `tests.recalled`."""
         recall(self.settings.kafka, self.settings.warehouse_path, group)
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class Consumers:
     group, topic
         The group's id, and the only topic that it reads.
     members
-        Consumers, by client id.
+        The consumers by client id.
     """
 
     group: str
@@ -213,7 +213,7 @@ class Consumers:
         return all(shares) and sorted(chain(*shares)) == list(range(partitions))
 
     def settle(self, partitions: int) -> None:
-        """Wait until the group is settled."""
+        """Wait until `settled`."""
         eventually(lambda: self.settled(partitions), f"group {self.group} settles")
 
 
@@ -225,20 +225,20 @@ def running_pipeline(
     directory: Path,
     instance: dg.DagsterInstance | None = None,
 ) -> Iterator[Pipeline]:
-    """Point all resources of this process to the services, and undo this at the end.
+    """Yield a pipeline; Dagster's resources in this process use its settings until the end.
 
     Parameters
     ----------
     settings
         Settings with Kafka's address.
     database
-        URL of an empty database, which is migrated.
+        URL of a database; the schema is created or migrated.
     plan_topic
         Name of the plan topic.
     directory
         Folder for the settings file and snapshots.
     instance
-        Dagster's instance; None: a new one that is discarded at the end.
+        Dagster instance; None: a new one that is discarded at the end.
     """
     upgrade(database)
     config = directory / "fairlead.toml"
@@ -266,18 +266,18 @@ def running_pipeline(
 
 
 def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
-    """Return an asset's metadata in a run."""
+    """Return the metadata of an asset from a run, by name."""
     facts = result.asset_materializations_for_node(asset)[0].metadata
     return {name: value.value for name, value in facts.items()}
 
 
 def rows(result: dg.ExecuteInProcessResult, asset: str, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a table in an asset's metadata in a run."""
+    """Return the rows of the table `name` in the metadata of an asset from a run."""
     return [dict(record.data) for record in metadata(result, asset)[name].records]
 
 
 def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, list[str]]:
-    """Return the problems of each failed check of a run, by name of the check."""
+    """Return the problems of a run's failed checks: name of the check -> problems."""
     return {
         evaluation.check_name: problems(evaluation)
         for evaluation in result.get_asset_check_evaluations()
@@ -286,7 +286,7 @@ def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, list[str]]:
 
 
 def problems(evaluation: dg.AssetCheckEvaluation) -> list[str]:
-    """Return the problems that a check names."""
+    """Return the problems that a failed check lists in its metadata."""
     facts = evaluation.metadata["what"]
     assert isinstance(facts, dg.TableMetadataValue)
     return [str(record.data["problem"]) for record in facts.records]

@@ -22,7 +22,7 @@ PRODUCT: Final = (
     "orchestration",
     "hatch_build.py",
 )
-#: Capabilities by path of a file; the first entry that occurs in the path applies.
+#: Capability -> pattern of its files' paths. A file belongs to the first pattern that matches.
 CAPABILITIES: Final = {
     "freezing, regression checks": "regression|freeze|automatic_rollback",
     "backtest": "simulation|backtest|observed",
@@ -38,7 +38,7 @@ CAPABILITIES: Final = {
     "the pipeline in Dagster": "^assets|^orchestration|planner",
     "assignors, settings, the rest": "",
 }
-#: Comments, and text that only looks like one: SQL strings or Java text blocks.
+#: Comments, and strings, because a string may contain text that looks like a comment.
 _JAVA: Final = re.compile(
     r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|//.*|/\*[\s\S]*?\*/'
 )
@@ -96,7 +96,7 @@ def lines_of(path: Path) -> int:
 
 
 def counts(root: Path, places: tuple[str, ...]) -> Counter[str]:
-    """Count the lines of code of files and folders, by file."""
+    """Count the lines of code in files and folders; return the number for each file."""
     lines: Counter[str] = Counter()
     for place in places:
         path = root / place
@@ -107,7 +107,7 @@ def counts(root: Path, places: tuple[str, ...]) -> Counter[str]:
 
 
 def by_capability(lines: Counter[str]) -> dict[str, int]:
-    """Add up the lines of files by capability.
+    """Sum up the lines of files for each capability.
 
     >>> by_capability(Counter({"fairlead/spark/lag.py": 2, "fairlead/domain/basis.py": 3}))
     {'analysis': 5}
@@ -120,7 +120,7 @@ def by_capability(lines: Counter[str]) -> dict[str, int]:
 
 
 def main() -> None:
-    """Print the product's lines, and separately those of the benchmarks."""
+    """Print the lines of code of the product and of the benchmarks."""
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
     for name, places in (("product", PRODUCT), ("benchmarks", ("benchmarks",))):
         found = counts(root, places)

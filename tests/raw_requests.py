@@ -1,4 +1,4 @@
-"""Requests of consumer group members, sent one by one without a consumer."""
+"""Send a group member's single protocol requests, such as JoinGroup, without a consumer."""
 
 from typing import Any, Final
 
@@ -7,12 +7,12 @@ from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 
 from tests.waiting import eventually
 
-#: Error codes of a coordinator that moves, as may happen on a busy machine.
+#: Error codes while the group's coordinator moves, which may happen on a busy machine.
 _COORDINATOR_MOVES: Final = {14, 15, 16}
 
 
 def ask(admin: KafkaAdminClient, request: Any) -> Any:
-    """Send a request until the group has a coordinator; return the response."""
+    """Send a request, and repeat it while the group's coordinator moves; return the response."""
     answer: Any = None
 
     def answered() -> bool:
@@ -36,7 +36,7 @@ def join_group(admin: KafkaAdminClient, group: str, metadata: bytes, session_ms:
             member_id="",
             protocol_type="consumer",
             protocols=[("range", metadata)],
-            max_version=3,  # in newer versions a member requests its id first
+            max_version=3,  # in later versions, a member must first request its id
         ),
     )
 

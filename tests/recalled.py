@@ -1,6 +1,7 @@
-"""Invented samples of a group, for the minutes before its real sample.
+"""Invent samples of a group for the minutes before its real sample.
 
-In these samples, consumers that are behind now fell behind, and the others kept up.
+Consumers that have a backlog in the real sample fall behind in the invented ones. The others keep
+up.
 """
 
 from datetime import timedelta
@@ -15,18 +16,19 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records a minute read from each partition, by a consumer that is behind, and by any other.
+#: Records per minute that a consumer reads from each partition: if it is behind, and otherwise.
 BUSY, IDLE = 30, 6
-#: Minimum committed offset of a partition whose earlier commits are invented, so that all are > 0.
+#: Earlier commits are invented only for partitions with at least this committed offset, so that
+#: all of them are above 0.
 CONSUMED: Final = 2 * MINUTES * BUSY
-#: Records of a partition. A larger lag is a backlog.
+#: Records per owned partition. A consumer with more lag is behind.
 BEHIND: Final = 10
 
 
 def recalled(
     row: dict[str, Any], minutes: int = MINUTES, *, every: timedelta = timedelta(minutes=1)
 ) -> pa.Table:
-    """Return invented samples from before a real one, and then the real one, oldest first.
+    """Return invented samples from before a real sample, followed by the real sample.
 
     Parameters
     ----------
@@ -65,9 +67,10 @@ def recalled(
 
 
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
-    """Store invented earlier samples of a running group, in steps of five minutes.
+    """Store invented samples of a running group, one for every five minutes before now.
 
-    No records arrive afterwards, and a slow machine plans minutes later, so steps are long.
+    A slow machine may plan minutes after the last sample, and no records arrive in between. The
+    steps are long so that this gap is short in comparison.
     """
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()

@@ -1,4 +1,4 @@
-"""Signed records for tests: a key pair, and headers for any value."""
+"""Records of the plan topic for tests: a key pair, and headers for any value."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def signed(
     kind: Kind = "plan",
     signer: Signer | None = SIGNER,
 ) -> Headers:
-    """Return a record's headers as the planner sends them, with a lease of a day."""
+    """Return a record's headers as the planner sends them. By default, the lease is a day."""
     until = lease_until or datetime.now(UTC) + timedelta(days=1)
     return plan_headers(
         value,
@@ -46,7 +46,10 @@ def signed(
 
 
 def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
-    """Return an unsigned plan's headers, without cluster and log; by default without a lease."""
+    """Return an unsigned plan's headers, without the ids of cluster and log.
+
+    By default, they have no lease either.
+    """
     match = re.search(rb'"version": ?(\d{1,9})\b', value)
     version = int(match[1]) if match else 1
     return plan_headers(
@@ -55,13 +58,13 @@ def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
 
 
 def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Headers]:
-    """Return the signed record of a plan."""
+    """Return the value and headers of a plan's signed record."""
     value = plan.to_bytes()
     return value, signed(value, group=plan.group, version=plan.version, origin=origin)
 
 
 def origin_of(services: Services, topic: str) -> Origin:
-    """Return the origin of the records of a topic."""
+    """Return the origin (topic, cluster, log) that records of a topic name in their headers."""
     settings = KafkaSettings(
         bootstrap_servers=services.bootstrap_servers,
         plan_topic=topic,
@@ -72,7 +75,7 @@ def origin_of(services: Services, topic: str) -> Origin:
 
 
 def publish(topic: PlanTopic, group: str, value: bytes, headers: Headers) -> Position:
-    """Send one record as the only sender of its partition; wait until readers can see it."""
+    """Send one record as the publisher does; wait until readers can see it."""
     partition = topic.partition_for_key(group)
     with topic.open(partition) as channel:
         answer = channel.send([Outgoing(group, value, headers)])[group]

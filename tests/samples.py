@@ -1,4 +1,4 @@
-"""Rows of the table of samples, with usual values for columns that a test does not set."""
+"""Rows of the table of samples, with default values for columns that a test does not set."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,12 +10,12 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, new_snapshot_id
 
 
 def filled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the schema `SAMPLES`, with usual values for missing columns.
+    """Return a row of the schema `SAMPLES`, with default values for missing columns.
 
     Parameters
     ----------
     row
-        At least topics and counts. Missing offsets and owners are unknown; by default every member
+        At least `topics` and `counts`. By default, offsets and owners are unknown, and every member
         subscribes to all topics.
     """
     members, topics = list(row.get("members") or ()), list(row["topics"])
@@ -48,7 +48,7 @@ def samples(*rows: Mapping[str, Any]) -> pa.Table:
 
 
 def snapshot(*rows: Mapping[str, Any], at: datetime) -> GroupSnapshot:
-    """Return a snapshot taken at a moment, of rows completed by `filled`, sorted by group."""
+    """Return a snapshot with the given time, from rows completed by `filled`, sorted by group."""
     sample_id = new_snapshot_id(at)
     key = {"sample_id": sample_id, "at": at}
     taken = samples(*({**key, **row} for row in rows)).sort_by("group")

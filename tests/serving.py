@@ -1,4 +1,4 @@
-"""The web server on a thread, while a test runs."""
+"""Run the web server on a thread while a test runs."""
 
 import threading
 from collections.abc import Iterator

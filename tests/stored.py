@@ -1,6 +1,6 @@
-"""Store events of a single group through the store's functions for many groups.
+"""Store a decision or an adoption of one group, with the store's functions for many groups.
 
-Belongs here: the shortest way for a test to store something. Does not: any expectation.
+Belongs here: short functions with which tests write and read the store. Does not: assertions.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from fairlead.wire.document import PlanDocument, content_hash
 
 
 def stored_plan(plan: PlanDocument) -> StoredPlan:
-    """Return a published plan as the store would, without its record's position."""
+    """Return a plan as a row of the store: published, but without its record's position."""
     value = plan.to_bytes()
     return StoredPlan(
         group=plan.group,
@@ -47,19 +47,19 @@ def record_decision(store: PlanStore, decision: Decision) -> StoredDecision:
 
 
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
-    """Store how many partitions of a published plan its consumers own as planned."""
+    """Store how far consumers follow a published plan; `seen` has the other fields."""
     store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
 
 
 def plan_history(store: PlanStore, group: str) -> list[dict[str, Any]]:
-    """Return a group's rows of the view `plan_history`, by version."""
+    """Return a group's rows of the view `plan_history`, sorted by version."""
     query = text("SELECT * FROM fairlead.plan_history WHERE group_id = :group ORDER BY version")
     with transaction(store.engine) as connection:
         return [dict(row) for row in connection.execute(query, {"group": group}).mappings()]
 
 
 def a_session_waits(url: str) -> bool:
-    """Return whether a session of a database waits for a lock of another session."""
+    """Return whether any session of a database is waiting for a lock."""
     with psycopg.connect(url) as connection:
         waiting = connection.execute(
             "SELECT FROM pg_stat_activity"

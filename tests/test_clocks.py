@@ -1,4 +1,4 @@
-"""No test fails because a machine is slow."""
+"""Tests must not fail because a machine is slow."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from tests.clocks import uses
 
 @pytest.mark.long
 def test_every_use_of_a_clock_has_a_purpose() -> None:
-    """No test asserts an upper bound of seconds."""
+    """A rule of `tests.clocks` or a comment gives the purpose; asserted upper bounds have none."""
     assert [str(use) for use in uses() if use.purpose is None] == []

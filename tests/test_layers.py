@@ -1,4 +1,4 @@
-"""The layers of the architecture: the imports that packages may have."""
+"""The layers of the architecture: which package may import which."""
 
 import subprocess
 import sys
@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.long
 def test_dependencies_point_one_way() -> None:
-    """Every contract under [tool.importlinter] in pyproject.toml holds."""
-    # Run in a separate process, because it disables all loggers of its process.
+    """The imports keep every contract under [tool.importlinter] in pyproject.toml."""
+    # In a separate process, because import-linter disables all loggers of its process.
     linter = Path(sys.executable).with_name("lint-imports")
     subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, timeout=PATIENCE_S)
 
 
 def test_architecture_page_draws_the_enforced_layers() -> None:
-    """The drawing shows the layers of the import contract."""
+    """The drawing in docs/architecture.md has the layers of the contract in pyproject.toml."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (floors,) = (
         contract["layers"]

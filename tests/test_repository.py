@@ -18,13 +18,13 @@ FOLDERS = (
     "fairlead_planner",
     "migrations",
 )
-#: Names that have no meaning.
+#: Forbidden names of variables, since they have no meaning.
 EMPTY = {"one", "some", "shown", "here"}
 TEXT = {".ini", ".java", ".mako", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 
 
 def files(*folders: str) -> Iterator[Path]:
-    """Yield the text files in and beside some folders."""
+    """Yield all paths in some folders, and the paths directly in the repository's root."""
     for folder in folders:
         yield from (ROOT / folder).rglob("*")
     yield from ROOT.glob("*")
@@ -37,7 +37,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def nodes(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
-    """Yield the syntax nodes of the Python files in some folders, each with its file."""
+    """Yield all syntax nodes of the Python files in some folders, each with its file."""
     for path in files(*folders):
         if path.suffix == ".py":
             for node in ast.walk(tree(path)):
@@ -45,7 +45,7 @@ def nodes(*folders: str) -> Iterator[tuple[Path, ast.AST]]:
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield all test functions with their places."""
+    """Yield all test functions, each with its file, line and name."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for node in tree(path).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
@@ -53,7 +53,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def test_no_test_is_skipped() -> None:
-    """A test that cannot run must fail."""
+    """No test file uses pytest's skip or xfail: a test that cannot run must fail."""
     skips = re.compile(r"pytest\.(mark\.)?(skip|importorskip|xfail)")
     tests = (ROOT / "tests").rglob("test_*.py")
     assert [str(path) for path in tests if skips.search(path.read_text())] == []
@@ -61,7 +61,7 @@ def test_no_test_is_skipped() -> None:
 
 @pytest.mark.long
 def test_every_long_test_names_a_short_one() -> None:
-    """The short test is in `make test`, and guards the same behaviour."""
+    """A test that only `make test-long` runs names a test of `make test` for the same behaviour."""
     named = {where.split(":")[0] + "::" + test.name for where, test in functions()}
     left, guards = set(), {}
     for where, test in functions():
@@ -96,7 +96,7 @@ def test_no_file_has_paths_of_a_developers_machine() -> None:
 
 
 def test_no_text_asks_to_install_from_an_index() -> None:
-    """No text tells users to install from an index, where others may own our names."""
+    """No text tells users to install from PyPI, where our package's name may belong to others."""
     asks = (
         r"(?:pip install|poetry add|uv add|uvx|pipx \w+) [^\n`]*(?<![\w./-])(?:kafka-)?fairlead\b"
     )

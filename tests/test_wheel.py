@@ -1,4 +1,4 @@
-"""The wheel, and the source distribution that it can be built from."""
+"""The wheel, and the source distribution from which it can be built."""
 
 import re
 import tarfile
@@ -40,18 +40,18 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(wheel: Path) -> set[str]:
-    """Return the files of a wheel."""
+    """Return the paths of the files in a wheel."""
     with ZipFile(wheel) as archive:
         return set(archive.namelist())
 
 
 def tops(files: Iterable[str]) -> set[str]:
-    """Return the names that a wheel puts into site-packages."""
+    """Return the names of the folders that a wheel adds to site-packages."""
     return {name.partition("/")[0] for name in files}
 
 
 def test_wheel_adds_only_our_packages(wheel: Path) -> None:
-    """Site-packages get only our packages, with their types, and metadata."""
+    """The wheel has only our three packages, each with `py.typed`, and its metadata; no tests."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -78,9 +78,12 @@ def test_wheel_can_survey_a_cluster(
     page: Page,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """With the extra `survey`, a survey finds a group that is behind; its page is accessible."""
+    """Installed with the extra `survey`, `fairlead survey` diagnoses a group that is behind.
+
+    The page that it writes is accessible and loads nothing from elsewhere.
+    """
     python = new_environment(tmp_path, wheel, "survey")
-    # Arrivals are 1.8 times the first consumer's capacity and half of the group's.
+    # The first consumer's partitions get 1.8 times its capacity; the group, half of its capacity.
     topic = kafka_topic(partitions=12)
     backlog = {topic: [30, 30, 30, *[1] * 8, 2]}
     group = DemoGroup(unique_name, backlog, consumers=4, rate=40, load=0.5)
@@ -104,7 +107,7 @@ def test_wheel_can_survey_a_cluster(
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(found.as_uri())
-    # On a busy machine, slow consumers may be the diagnosis instead of the assignment.
+    # Any diagnosis but healthy: on a busy machine, it may be slow consumers, not the assignment.
     heading = page.get_by_role("heading", name=re.compile(f"^{group.name}: (?!healthy|unknown)"))
     of_group = page.locator("section", has=heading)
     expect(of_group).to_contain_text("caught up")

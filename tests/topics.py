@@ -1,4 +1,4 @@
-"""Creating topics on brokers that may be slow."""
+"""Create topics on brokers that may be slow."""
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -6,14 +6,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.common.librdkafka import kafka_error
 from tests.waiting import PATIENCE_S, eventually
 
-#: An earlier attempt of the same request created the topic; names are unique.
+#: Means success: names are unique, so an earlier attempt of the same request created the topic.
 _MADE = KafkaError.TOPIC_ALREADY_EXISTS
-#: On a busy machine, the controller may briefly lose a broker, or answer too late.
+#: Try again: on a busy machine, the controller may briefly lose a broker, or answer too late.
 _AGAIN = {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}
 
 
 def create_topics(admin: AdminClient, *topics: NewTopic) -> None:
-    """Create topics whose names are new."""
+    """Create topics with names that no test used before."""
     for topic in topics:
         eventually(lambda: _is_made(admin, topic), f"topic {topic.topic}")  # noqa: B023 - at once
 

@@ -1,6 +1,6 @@
-"""Waiting until something happens, on machines of any speed.
+"""Wait until something happens, on machines of any speed.
 
-Belongs here: the time-out of all waits in tests. Does not: the conditions that tests wait for.
+Belongs here: the time-out of all waits in tests. Does not: the conditions for which tests wait.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from fairlead.sandbox.processes import wait_until
 
 Result = TypeVar("Result")
 
-#: Seconds. Longest wait of a test, far more than the slowest machine needs: what does not
-#: happen within this time is taken to never happen.
+#: Seconds. Longest wait in a test, far more than the slowest machine needs: if something does not
+#: happen within this time, tests assume that it never will.
 PATIENCE_S: Final = 1800.0
 
 
@@ -30,9 +30,9 @@ def eventually(
     condition
         Function that is called until it returns a true value.
     what
-        Description of the condition, or a function that returns it after the wait.
+        Description of the condition, or a function that returns the description after a time-out.
     within_s
-        Seconds; less than PATIENCE_S only if waiting longer would hide the error.
+        Time-out in seconds. Set it only if waiting for PATIENCE_S would hide the error.
 
     Raises
     ------

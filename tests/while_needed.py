@@ -1,6 +1,6 @@
 """Stop the services of a group of tests after its last test.
 
-An idle broker takes a second of CPU time a minute. `conftest` defines the groups of tests.
+An idle broker would use a second of CPU time a minute. `conftest` defines the groups of tests.
 """
 
 from collections import defaultdict
@@ -16,19 +16,19 @@ _LAST: Final[dict[str, str]] = {}
 
 @contextmanager
 def while_needed(group: str) -> Iterator[ExitStack]:
-    """Return a stack that is closed after the group's last test, at the latest at the end."""
+    """Yield a stack that is closed after the group's last test, or at the end of the block."""
     with ExitStack() as stack:
         _OF_GROUP[group].append(stack)
         yield stack
 
 
 def note_last(items: Sequence[pytest.Item]) -> None:
-    """Record the last test of each group; processes of pytest-xdist keep the order."""
+    """Record the last test of each group. Processes of pytest-xdist run tests in this order."""
     _LAST.update({_group(item): item.nodeid for item in items})
 
 
 def end_after(item: pytest.Item) -> None:
-    """Close the stack of a test's group if this was the group's last test."""
+    """Close the stacks of a test's group if this was the group's last test."""
     if _LAST.get(_group(item)) == item.nodeid:
         for stack in _OF_GROUP.pop(_group(item), ()):
             stack.close()
@@ -36,4 +36,4 @@ def end_after(item: pytest.Item) -> None:
 
 def _group(item: pytest.Item) -> str:
     mark = item.get_closest_marker("xdist_group")
-    return "" if mark is None else str(mark.args[0])  # examples in docstrings have none
+    return "" if mark is None else str(mark.args[0])  # doctests have no mark

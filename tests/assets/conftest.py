@@ -13,16 +13,16 @@ RunChecks = Callable[[str], dict[str, list[str]]]
 
 @pytest.fixture
 def pipeline(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[Pipeline]:
-    """Return a pipeline with a separate database and warehouse, and no plan topic."""
+    """Return a pipeline with a separate database and warehouse. Its plan topic does not exist."""
     with running_pipeline(settings, migrated, "absent", tmp_path) as pipeline:
         yield pipeline
 
 
 @pytest.fixture
 def run_check(pipeline: Pipeline) -> RunChecks:
-    """Return a function that runs one check by name, on the cohort `orders`.
+    """Return a function that runs the check with a given name on the cohort `orders`.
 
-    The function returns the problems of failed checks, by name of the check.
+    The function returns a dictionary: name of a failed check -> its problems.
     """
     pipeline.know("orders")
 

@@ -24,9 +24,9 @@ SOUND = {"orders-1": [0], "orders-2": [1, 2]}
 
 
 def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = "audit") -> None:
-    """Write a snapshot of the group `orders`, and of a group of another cohort with an error.
+    """Write a snapshot of the groups `orders` and `other`; `other` could not be read.
 
-    The last of the three partitions of `orders` has no leader.
+    `other` belongs to another cohort. The last of the three partitions of `orders` has no leader.
     """
     when: dict[str, Any] = {"sample_id": SNAPSHOT_ID, "at": SNAPSHOT_AT}
     partitions = {"topics": ["t"], "counts": [3], "begin": [0, 0, -1], "end": [9, 9, -1]}
@@ -63,13 +63,13 @@ def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
 def test_snapshot_whose_groups_could_be_read_passes(
     pipeline: Pipeline, run_check: RunChecks
 ) -> None:
-    """An error in a group of another cohort does not fail this run's check."""
+    """The check passes although a group of another cohort could not be read."""
     keep_snapshot(pipeline)
     assert run_check("every_group_was_read") == {}
 
 
 def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: RunChecks) -> None:
-    """The check names the group and the reason."""
+    """The check fails with the group's name and the reason."""
     keep_snapshot(pipeline, error="its coordinator is gone")
     assert run_check("every_group_was_read") == {
         "every_group_was_read": ["orders: its coordinator is gone"]
@@ -97,7 +97,7 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
     subscriptions: dict[str, tuple[str, ...]],
     named: str,
 ) -> None:
-    """The problem has group, version and partition."""
+    """The check's message has the group, the version, and the partition or topic."""
     propose(shares, subscriptions)
     ((name, found),) = run_check("every_partition_has_one_owner").items()
     assert name == "every_partition_has_one_owner"
@@ -109,7 +109,7 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
 def test_altered_document_fails(
     pipeline: Pipeline, propose: Callable[..., StoredPlan], run_check: RunChecks
 ) -> None:
-    """The check reports a document that does not match its hash."""
+    """The check fails if a plan's document does not match its hash."""
     document = json.loads(propose(SOUND).document)
     document["members"]["orders-1"]["partitions"]["t0"] = ""
     altered = json.dumps(document).encode().hex()

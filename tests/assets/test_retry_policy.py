@@ -12,7 +12,7 @@ AT_ONCE = dg.RetryPolicy(max_retries=RETRIES.max_retries)
 
 
 def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
-    """Run a job to its end; return its number of retries, and its error."""
+    """Return the number of retries of a failed job, and the message of its error."""
     (failure,) = (event for event in result.all_events if event.is_step_failure)
     error = failure.step_failure_data.error
     assert error is not None
@@ -31,7 +31,7 @@ def ended(result: dg.ExecuteInProcessResult) -> tuple[int, str]:
 def test_temporary_errors_are_retried(
     error: type[FairleadError], attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step is retried if a service does not answer, but not after errors that need a person."""
+    """A step is retried if a service does not answer, but not if a person must fix the error."""
     monkeypatch.setattr("assets.steps.RETRIES", AT_ONCE)
 
     @step(group_name="test", kinds=set(), changed="nothing", description="Fails.")

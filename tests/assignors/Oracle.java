@@ -28,8 +28,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * Kafka's own classes behind a line protocol: JSON requests on standard input, one per line, and JSON
- * answers on standard output. The field `ask` is the name of an assignor, murmur2, encode or decode.
+ * Calls Kafka's own classes. Reads one JSON request per line, and writes one JSON answer per line.
+ * The field `ask` of a request is the name of an assignor, murmur2, encode or decode.
  */
 public final class Oracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -73,7 +73,7 @@ public final class Oracle {
         return answer;
     }
 
-    /** Returns the partitions of each topic, with a replica in each of the requested racks, if any. */
+    /** Returns the partitions of each topic, each with a replica in the racks of the request. */
     private static Map<String, List<PartitionInfo>> partitions(
             JsonNode request, Map<String, Integer> counts) {
         Map<String, List<PartitionInfo>> partitions = new HashMap<>();
@@ -118,7 +118,7 @@ public final class Oracle {
         return answer;
     }
 
-    /** Reads user data with a method that only subclasses of StickyAssignor can call. */
+    /** Decodes user data with a protected method of StickyAssignor. */
     private static final class Reader extends StickyAssignor {
         void read(Subscription subscription, ObjectNode answer) {
             MemberData data = memberData(subscription);
@@ -134,7 +134,7 @@ public final class Oracle {
         return assignor.subscriptionUserData(Set.of());
     }
 
-    /** Returns partition counts of subscribed topics only, as a group leader does for the assignor. */
+    /** Returns partition counts of subscribed topics, as a group leader gives them to assignors. */
     private static Map<String, Integer> counts(JsonNode request) {
         Set<String> subscribed = new HashSet<>();
         request.get("members").forEach(member -> subscribed.addAll(topics(member)));

@@ -1,4 +1,4 @@
-"""Kafka's own assignors, in one Java process for all tests of this folder."""
+"""A fixture that runs Kafka's own assignors, in one Java process for all tests of this folder."""
 
 import json
 import os
@@ -18,13 +18,13 @@ Share = dict[str, dict[str, list[int]]]
 
 
 class Oracle:
-    """Sends questions to Oracle.java, one per line."""
+    """Sends requests to Oracle.java, which answers with the results of Kafka's classes."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def ask(self, what: str, **request: Any) -> Any:
-        """Return Kafka's answer."""
+        """Send a request as one line of JSON and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"ask": what, **request}) + "\n")
@@ -37,7 +37,7 @@ class Oracle:
 
 
 def owner_of(problem: Problem, shares: Share) -> Int32:
-    """Read an answer of the oracle as owners."""
+    """Convert an assignment from Oracle.java into the owner of each partition."""
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     for name, share in shares.items():
         for topic, partitions in share.items():

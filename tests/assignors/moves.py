@@ -1,4 +1,4 @@
-"""The partitions that an assignment moves or places, compared with the current owners."""
+"""List the partitions to which an assignment gives a new owner."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Move(NamedTuple):
 
 
 def moves(problem: Problem, assignment: Assignment) -> list[Move]:
-    """List the partitions with a new owner, by topic and partition."""
+    """List the partitions with a new owner, sorted by topic and partition."""
     changed = np.flatnonzero((assignment.owner != problem.owner) & (assignment.owner >= 0))
     return [
         Move(

@@ -21,12 +21,15 @@ Racks = dict[str, list[list[str]]]
 
 
 def random_topics(rng: random.Random, *, most: int, partitions: int) -> Topics:
-    """Draw topics; some have no partition."""
+    """Return random partition counts for up to `most` topics. Some topics have no partitions."""
     return {f"t{n}": rng.randint(0, partitions) for n in range(rng.randint(1, most))}
 
 
 def random_racks(rng: random.Random, topics: Topics) -> Racks:
-    """Draw racks of replicas; some topics have none, some the same for all partitions."""
+    """Return random racks of each partition's replicas.
+
+    Some topics have no racks; in some topics, all partitions have the same racks.
+    """
     every = ("r0", "r1", "r2")
     racks = {}
     for topic in sorted(topics):
@@ -39,7 +42,7 @@ def random_racks(rng: random.Random, topics: Topics) -> Racks:
 
 
 def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool) -> Members:
-    """Draw members; their claims may conflict, be outdated, or name deleted partitions."""
+    """Return random members. Their owned partitions may overlap, be outdated, or not exist."""
     everything = sorted(topics)
     return {
         f"c{number}": Member(
@@ -58,7 +61,7 @@ def random_members(rng: random.Random, topics: Topics, *, most: int, equal: bool
 def random_problem(
     seed: int, *, equal: bool = False, topics: int = 3, partitions: int = 3, members: int = 4
 ) -> Problem:
-    """Draw a problem, with lags, of at most the given size."""
+    """Return a random problem with at most these numbers of topics, partitions and members."""
     rng = random.Random(seed)
     counts = random_topics(rng, most=topics, partitions=partitions)
     lags = {topic: [rng.choice(LAGS) for _ in range(count)] for topic, count in counts.items()}
@@ -66,7 +69,7 @@ def random_problem(
 
 
 def small_problems(count: int, *, largest: int = 800) -> Iterator[tuple[int, Problem]]:
-    """Draw problems with so few assignments that all can be tried; each with its seed."""
+    """Yield random problems with at most `largest` valid assignments, each with its seed."""
     for seed in range(count):
         problem = random_problem(seed, equal=seed % 4 == 0)
         readers = problem.subscriber_counts[problem.topic_of]
@@ -89,7 +92,7 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
 
 
 def loads(problem: Problem, owner: Int32) -> list[int]:
-    """Return the partition counts of members, descending; the smallest list is the most even."""
+    """Return the members' partition counts, descending. Lists of even assignments sort first."""
     counts: list[int] = Assignment(problem, owner).counts.tolist()
     return sorted(counts, reverse=True)
 
@@ -100,15 +103,16 @@ def kept(problem: Problem, owner: Int32) -> int:
 
 
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
-    """Return the first aims of `sticky`: descending loads, then the negated number kept."""
+    """Return what `sticky` minimises first: `loads`, then the negated number of kept partitions."""
     return loads(problem, owner), -kept(problem, owner)
 
 
 def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
     """Return the third aim of `sticky`: three figures to minimise, the most important first.
 
-    They are the largest ratio of a share to the topic's even share, the negated number of shares,
-    and the sum of squared shares. A share: the partitions of one topic that one member owns.
+    A share is the number of partitions of one topic that one member owns. The figures are the
+    largest ratio of a share to the topic's even share, the negated number of shares, and the sum
+    of squared shares.
     """
     shares = Counter(
         (topic, member)
@@ -125,16 +129,20 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 
 
 def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
-    """Return the fourth aim of `sticky`.
+    """Return the fourth aim of `sticky`, figures to minimise.
 
-    For each earlier owner, newest first: the negated number of partitions that return to it.
+    For each earlier assignment, newest first: the negated number of partitions that have the same
+    owner as in that assignment.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)
 
 
 def far(problem: Problem, owner: Int32) -> int:
-    """Return the last aim of `sticky`: partitions whose owner is known to be in another rack."""
+    """Return the last aim of `sticky`: the number of partitions read from another rack.
+
+    Partitions count only if the racks of both the owner and the replicas are known.
+    """
     if problem.rack_set_of is None:
         return 0
     replicas = [problem.rack_sets[number] for number in problem.rack_set_of.tolist()]
@@ -145,7 +153,7 @@ def far(problem: Problem, owner: Int32) -> int:
 
 
 def in_racks(problem: Problem, seed: int) -> Problem:
-    """Return the problem with racks for all, some or no members and replicas."""
+    """Return a copy of the problem with random racks for all, some or no members and replicas."""
     rng = random.Random(seed)
     sets = (frozenset[str](), *map(frozenset, (["r0"], ["r1"], ["r0", "r1"], ["r2"])))
     choices: list[list[str | None]] = [[], ["r0", "r1"], ["r0", "r1"], ["r0", "r1", "r2", None]]

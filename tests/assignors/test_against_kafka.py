@@ -1,4 +1,4 @@
-"""Compare our assignors with Kafka's, run from its jars, on the same random problems."""
+"""Compare our assignors with Kafka's, which run in Java, on the same random problems."""
 
 import base64
 import random
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long
 def requests(
     topics: Topics, members: Members, replica_racks: Racks | None = None
 ) -> dict[str, object]:
-    """Return a problem in the format that the oracle reads."""
+    """Return a problem in the format that Oracle.java reads."""
     return {
         "replica_racks": replica_racks,
         "topics": topics,
@@ -63,7 +63,7 @@ def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal
 def test_range_with_racks_equals_kafka_partition_by_partition(
     oracle: Oracle, *, equal: bool
 ) -> None:
-    """Only some members have a rack; racks of replicas are equal for all partitions, or differ."""
+    """Range chooses Kafka's owners, too, if only some members and replicas have racks."""
     differs = 0
     for seed in range(form(short=300, long=3000)):
         rng = random.Random(seed)
@@ -87,7 +87,7 @@ def test_range_with_racks_equals_kafka_partition_by_partition(
 
 
 def test_orders_names_as_java_does(oracle: Oracle) -> None:
-    """Java compares UTF-16 units; above U+FFFF their order differs from that of code points."""
+    """Members are sorted by UTF-16 units, as in Java. Their order by code points would differ."""
     members = {name: Member(["t"]) for name in ("\U0001f600", "\uff5e", "z")}
     problem = Problem.of({"t": 4}, members)
     theirs = owner_of(problem, oracle.ask("range", **requests({"t": 4}, members)))
@@ -95,7 +95,7 @@ def test_orders_names_as_java_does(oracle: Oracle) -> None:
 
 
 def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
-    """Murmur2 equals Kafka's for all key lengths modulo 4, and for bytes over 127."""
+    """Our murmur2 equals Kafka's for keys of any length and with bytes over 127."""
     rng = random.Random(0)
     keys = [rng.randbytes(length) for length in [*range(40), 1000, 1001, 1002, 1003] * 20]
     theirs = oracle.ask("murmur2", keys=[base64.b64encode(key).decode() for key in keys])
@@ -104,7 +104,7 @@ def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("owned", [{}, {"t": [0]}, {"t": [4, 0], "ü.topic": [7], "none": []}])
 def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
-    """StickyAssignor decodes our user data, in both versions."""
+    """Kafka's StickyAssignor decodes our user data, with and without a generation."""
     for generation in (None, 7):
         data = encode(UserData(owned, generation))
         answer = oracle.ask("decode", data=base64.b64encode(data).decode())
@@ -114,7 +114,7 @@ def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) 
 
 @pytest.mark.parametrize("owned", [{"t": [0]}, {"t": [0, 4], "ü.topic": [7]}])
 def test_we_read_kafkas_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
-    """We decode the user data of StickyAssignor, and encode one topic to the same bytes."""
+    """We decode user data of Kafka's StickyAssignor, and encode one topic to the same bytes."""
     data = base64.b64decode(oracle.ask("encode", owned=owned, generation=7))
     assert decode(data) == UserData(owned, 7)
     if len(owned) == 1:

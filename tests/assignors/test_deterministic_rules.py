@@ -1,4 +1,4 @@
-"""Assignors that ignore current owners equal their published algorithms."""
+"""Compare assignors that ignore current owners with their published algorithms."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ def published_lag_aware(problem: Problem) -> Int32:
 
 
 def published_fair(problem: Problem) -> Int32:
-    """Assign by KIP-49: to the member with the fewest partitions, then the fewest of the topic."""
+    """Assign by KIP-49: to the member with the fewest partitions; among equals, of the topic."""
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     load = dict.fromkeys(range(len(problem.members)), 0)
     topics = range(len(problem.topics))
@@ -58,7 +58,7 @@ def test_equals_the_published_algorithm(name: str, published: object, *, equal: 
 
 
 def test_lag_aware_compares_totals_beyond_int64_exactly() -> None:
-    """Sums that overflow int64 are compared as integers of any size."""
+    """Total lags that overflow int64 are compared without rounding."""
     largest = 2**63 - 1
     lags = {"t": [largest, largest, largest, largest - 1, largest - 1, 5, 4]}
     problem = Problem.of({"t": 7}, {"a": ["t"], "b": ["t"]}, lags)

@@ -1,4 +1,4 @@
-"""Metrics equal their definitions, computed by slow and simple code."""
+"""Compare metrics of assignments, and lower bounds, with slow and simple code."""
 
 import numpy as np
 
@@ -47,9 +47,10 @@ def test_no_assignment_beats_the_lower_bound() -> None:
 
 
 def test_the_bound_accounts_for_eligibility() -> None:
-    """Topics with few subscribers raise the bound above the mean lag of members.
+    """A topic with few subscribers raises the lower bound above the members' mean lag.
 
-    Only a and b read `t` and `u`: 90 records, so 45 each. All five members share 100, so 20 each.
+    Only a and b read `t` and `u`, with 90 records: one of them has at least 45. The mean of all
+    five members is 20.
     """
     members = {"a": ["t", "u"], "b": ["u", "v"], "c": ["v"], "d": ["v"], "e": ["v"]}
     lags = {"t": [30, 10], "u": [25, 25], "v": [10]}
@@ -61,7 +62,7 @@ def test_the_bound_accounts_for_eligibility() -> None:
 
 
 def test_the_bound_accounts_for_capacity() -> None:
-    """Load is lag over capacity: 120 records on capacities 1 and 3 are 30 each."""
+    """Load is lag divided by capacity: 120 records for capacities 1 and 3 are a load of 30 each."""
     members = {"a": Member(["t"], capacity=3.0), "b": Member(["t"])}
     problem = Problem.of({"t": 12}, members, {"t": [10] * 12})
     bound = load_lower_bound(problem, problem.weights.astype(float))

@@ -14,7 +14,7 @@ LARGEST = 2**63 - 1
 
 
 def member(**fields: Any) -> Member:
-    """Return a member; its fields may have invalid types."""
+    """Return a member whose fields may have invalid types."""
     return Member(["t"], **fields)
 
 
@@ -70,7 +70,7 @@ def test_error_names_the_value_and_its_place(arguments: dict[str, Any], message:
 
 
 def owner(members: dict[str, Member]) -> list[int]:
-    """Return the effective owners of a topic of three partitions."""
+    """Return the owners of a topic's three partitions, after invalid claims are dropped."""
     owners: list[int] = Problem.of({"t": 3}, members).owner.tolist()
     return owners
 

@@ -1,4 +1,4 @@
-"""Properties of every assignor, for every problem."""
+"""Properties of every assignor, tested on random problems."""
 
 import random
 from dataclasses import replace
@@ -22,7 +22,7 @@ Parts = dict[str, Any]
 
 @st.composite
 def problems(draw: st.DrawFn) -> Parts:
-    """Draw the arguments of `Problem.of`."""
+    """Let hypothesis choose the arguments of `Problem.of`."""
     topics = draw(st.dictionaries(NAMES, st.integers(0, 6)))
     member = st.builds(
         Member,
@@ -44,7 +44,7 @@ def problems(draw: st.DrawFn) -> Parts:
 
 
 def shuffled(values: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Return the same dictionary in another order."""
+    """Return a dictionary with the same items in random order."""
     return dict(rng.sample(sorted(values.items(), key=lambda item: item[0]), len(values)))
 
 
@@ -94,7 +94,7 @@ def test_one_more_move_never_raises_the_highest_load(parts: Parts, budget: int) 
 @pytest.mark.parametrize("name", STICKY)
 @pytest.mark.parametrize("seed", range(5))
 def test_converges_under_random_events(name: str, seed: int) -> None:
-    """After joins, leaves, growth and jitter, a second plan right after the first moves nothing."""
+    """After members join or leave, or partitions or lags change, a second plan moves nothing."""
     rng = random.Random(seed)
     topics = {f"t{n}": rng.randint(1, 8) for n in range(5)}
     members = {f"c{n}": Member(sorted(topics)) for n in range(4)}

@@ -1,4 +1,4 @@
-"""Racks in `sticky`: reads are as near as possible, and all other aims stay the same."""
+"""Racks in `sticky`: as few reads as possible cross racks, and no other aim gets worse."""
 
 from collections import Counter
 from dataclasses import replace
@@ -27,7 +27,7 @@ from tests.assignors.problems import (
 
 
 def shares(problem: Problem, owner: Int32) -> Counter[tuple[int, int]]:
-    """Count partitions of each topic on each member."""
+    """Count the partitions of each topic that each member owns."""
     return Counter(zip(problem.topic_of.tolist(), owner.tolist(), strict=True))
 
 
@@ -47,7 +47,7 @@ def test_given_shares_are_dealt_as_near_as_possible() -> None:
 
 
 def test_racks_change_no_other_aim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the flow solver, racks worsen no other aim, and few reads cross racks."""
+    """Without the flow solver, racks make no other aim worse, and few reads cross racks."""
     as_good = []
     for seed in range(150):
         problem = in_racks(random_problem(seed, equal=seed % 2 == 0, partitions=6), seed)
@@ -67,7 +67,7 @@ def test_racks_change_no_other_aim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_groups_read_from_near_replicas() -> None:
-    """20,000 partitions in three racks: all reads are near, and 99.5 % after a member has left."""
+    """Of 20,000 partitions, none is read across racks; after a member left, less than 0.5 %."""
     group = workloads.in_three_racks(workloads.equal_group(20_000, 50, 200))
     settled = assign("sticky", group)
     assert far(group, settled.owner) == 0

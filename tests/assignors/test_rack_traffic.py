@@ -1,4 +1,4 @@
-"""Moves for racks: their savings, their limits, and their distance from the optimum."""
+"""Moves that reduce traffic between racks: limits, and savings compared with the optimum."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ RACKS = ("r1", "r2", "r3")
 
 
 def random_problem(seed: int, partitions: int = 6) -> tuple[Problem, Float64, Float64]:
-    """Return a problem of three members in three racks, with loads and traffic of partitions."""
+    """Return a problem of three members in three racks, and each partition's load and traffic."""
     drawn = np.random.default_rng(seed)
     topics = {"t": partitions - partitions // 3, "u": partitions // 3}
     owner = {topic: drawn.integers(0, 3, count) for topic, count in topics.items()}
@@ -44,7 +44,7 @@ def loads_of(problem: Problem, owner: Int32, weights: Float64) -> Float64:
 
 
 def largest_shares(problem: Problem, owner: Int32) -> Float64:
-    """Return the largest share of each topic on one member."""
+    """Return, for each topic, the largest number of its partitions that one member owns."""
     held = pairs(problem, owner)
     largest = np.zeros(len(problem.topics))
     np.maximum.at(largest, held.topic, held.size)

@@ -1,4 +1,4 @@
-"""Reasons of moves are true of the whole plan, for any number of steps."""
+"""Reasons of moves agree with the final plan, although it is computed in many steps."""
 
 import random
 import re
@@ -14,7 +14,10 @@ MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 
 def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
-    """Draw a group in which half of the members own everything; some partitions move repeatedly."""
+    """Return a random group in which half of the members own everything, and assignor options.
+
+    While the assignor computes a plan, it moves some partitions repeatedly.
+    """
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(3, 8))]
     count = rng.randint(10, 60)
@@ -29,7 +32,7 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
 
 
 def test_reasons_name_the_members_of_the_move() -> None:
-    """A relieved member owned the partition; a member that makes room gets the named partition."""
+    """If a reason is "makes room on a for t-0", a owned the partition, and t-0 moves to a."""
     kinds: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)
@@ -44,4 +47,4 @@ def test_reasons_name_the_members_of_the_move() -> None:
                 assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
             kinds[reason.split(" ", 1)[0]] += 1
     assert min(kinds["relieves"], kinds["makes"], kinds["evens"]) > 0
-    assert kinds["is"] < kinds.total() / 100  # handed on in an exchange
+    assert kinds["is"] < kinds.total() / 100  # a partition passed on in an exchange

@@ -1,4 +1,4 @@
-"""Settling: exchanges reduce cross-rack reads; loads and the number of moves stay the same."""
+"""Settling: exchanges of partitions that reduce cross-rack reads without more load or moves."""
 
 import itertools
 import random
@@ -27,7 +27,7 @@ BAND = {"band": 0.0}
 
 
 def racked(seed: int) -> Problem:
-    """Draw a group with lags and some owned partitions; most members and replicas have racks."""
+    """Return a random group in which some partitions have owners, and most members racks."""
     rng = random.Random(seed)
     topics = random_topics(rng, most=3, partitions=12)
     owners = {topic: [rng.randrange(6) for _ in range(count)] for topic, count in topics.items()}
@@ -44,12 +44,12 @@ def racked(seed: int) -> Problem:
 
 
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
-    """Return the aims of settling: squared shares, then partitions read from another rack."""
+    """Return what settling minimises: squared shares, then partitions read from another rack."""
     return spread(problem, owner)[2], far(problem, owner)
 
 
 def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heaviest load, partition counts and moves stay; cross-rack reads decrease."""
+    """Highest load, partition counts and number of moves are the same as without settling."""
     nearer = 0
     for seed in range(300):
         problem = racked(seed)
@@ -69,7 +69,7 @@ def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.Monkey
 
 
 def test_no_exchange_within_a_topic_would_help() -> None:
-    """Partitions of one topic with equal lags are read as near as possible."""
+    """Swapping two moved partitions of a topic with equal lags saves no cross-rack read."""
     for seed in range(200):
         problem = racked(seed)
         owner = assign("sticky-lag-aware", problem, **BAND).owner
@@ -104,7 +104,7 @@ def test_saves_the_most_traffic_if_rates_are_known() -> None:
 
 
 def test_spreads_topics_if_plans_are_equally_good() -> None:
-    """Two new members take over two topics of equal lag: each gets one partition of each topic."""
+    """Two new members take over two partitions of each topic: each gets one partition per topic."""
     members = {name: Member(["t", "u"]) for name in ("b", "c")}
     members["a"] = Member(["t", "u"], {"t": [0, 1, 2], "u": [0, 1, 2]})
     problem = Problem.of({"t": 3, "u": 3}, members, {"t": [10] * 3, "u": [10] * 3})
@@ -114,7 +114,7 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 
 
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
-    """An exchange would give the most loaded member a partition of t, which c could then take."""
+    """Planning again moves nothing: after the exchanges, c can take over no partition of t."""
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

@@ -1,4 +1,4 @@
-"""Sticky: comparisons with brute force, spread of topics, racks, and limits of moves."""
+"""`sticky`: comparison with brute force, spread of topics, racks, and limits of moves."""
 
 import random
 
@@ -39,9 +39,9 @@ def aims(problem: Problem, owner: Int32) -> tuple[object, ...]:
 
 
 def test_equals_the_best_of_all_assignments() -> None:
-    """Brute force finds no better loads, kept partitions, spread, earlier owners or racks.
+    """Brute force finds no assignment that is better in the order of `aims`.
 
-    Loads come first. The long form compares about 2,000 problems.
+    The long form compares about 2,000 problems.
     """
     racks_count = 0
     for seed, problem in small(form(short=500, long=2_050)):
@@ -54,7 +54,10 @@ def test_equals_the_best_of_all_assignments() -> None:
 
 @pytest.mark.parametrize("keep_all", [True, False])
 def test_swaps_change_neither_loads_nor_kept_partitions(*, keep_all: bool) -> None:
-    """From optimal loads and kept partitions, swaps give a nearly optimal spread."""
+    """Starting from optimal loads and kept partitions, swaps improve only the spread of topics.
+
+    In more than 98 % of the problems the spread is then optimal.
+    """
     spread_best, improved = [], 0
     for seed, problem in small(400):
         start = flow.solve(problem, keep_all=keep_all)
@@ -115,7 +118,7 @@ def test_stickiness_first_is_the_best_plan_without_moves() -> None:
 
 
 def test_max_moves_is_all_or_nothing() -> None:
-    """With enough moves the balance is the optimum, with one too few no owned partition moves."""
+    """If the best plan needs more than `max_moves`, no owned partition moves."""
     for seed, problem in small(200):
         free, held = assign("sticky", problem), assign("sticky", problem, stickiness_first=True)
         needed = int((problem.owner >= 0).sum()) - kept(problem, free.owner)
@@ -127,7 +130,10 @@ def test_max_moves_is_all_or_nothing() -> None:
 
 
 def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
-    """Return whether a chain of moves leads from a member to one with two partitions fewer."""
+    """Return whether moves can shift a partition to a member with two fewer partitions.
+
+    The partition may go there directly, or each member on the way passes on another partition.
+    """
     counts = Assignment(problem, owner).counts
     gives = {
         member: set(problem.topic_of[owner == member].tolist())
@@ -147,7 +153,7 @@ def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_chain_of_moves_improves_very_uneven_loads(seed: int) -> None:
-    """Topics have very different sizes, and members subscribe to three of them at most."""
+    """Tested with topics of very different sizes and members that subscribe to at most three."""
     rng = random.Random(seed)
     topics = {f"t{n:02}": 6000 // (n + 1) for n in range(30)}
     members = {

@@ -1,4 +1,4 @@
-"""User data survives a round trip, and invalid bytes are rejected."""
+"""User data can be encoded and decoded again; invalid bytes are rejected."""
 
 import pytest
 from hypothesis import given
@@ -44,5 +44,5 @@ def test_error_names_the_problem(data: str, message: str) -> None:
 
 
 def test_no_bytes_claim_nothing() -> None:
-    """A member that never owned a partition sends no bytes."""
+    """Empty user data means no owned partitions: a new member sends it."""
     assert decode(b"") == UserData({})

@@ -1,4 +1,4 @@
-"""Shared parts of every benchmark: its command line, its output, its results."""
+"""The command line of every benchmark."""
 
 import sys
 from importlib import import_module
@@ -20,7 +20,7 @@ COMMANDS = sorted(
 def test_every_benchmark_explains_itself(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The help of a benchmark starts no service."""
+    """`--help` prints the usage and exits, before any service starts."""
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit, match="0"):
         import_module(f"benchmarks.{name}").main()

@@ -1,4 +1,4 @@
-"""Random groups with known causes, and the marks of their diagnoses."""
+"""The share of right diagnoses for random groups with known causes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.lengths import form
 @pytest.mark.long
 @pytest.mark.parametrize("plans", form(short=[True], long=[False, True]))
 def test_diagnoses_of_random_groups_are_right(*, plans: bool) -> None:
-    """At least 90 % of the diagnoses have the right name, for a group of each cause."""
+    """At least 90 % of the diagnoses are right, over one group for each cause."""
     numbers = range(len(CAUSES))
     marks = [
         verdict for number in numbers for verdict in mark(random_scenario(number), plans=plans)

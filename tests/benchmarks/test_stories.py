@@ -1,4 +1,4 @@
-"""Tests of the stories from public reports."""
+"""Diagnoses for the stories, which are groups rebuilt from public reports."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from benchmarks.stories.retold import RETOLD
 from benchmarks.stories.varied import VARIED
 
 _STORIES = [*RETOLD, *REPORTED, *COLLECTED, *LATER, *VARIED]
-#: Stories whose answers are still wrong, and why.
+#: Stories for which the answer is still wrong, with the reason.
 _WRONG = {
     "one-broker-throttles": "Three quarters of a partition are read: commits alone do not exclude "
     "that its records are a third more expensive.",
@@ -36,7 +36,7 @@ def test_every_story_has_a_unique_name_and_a_source() -> None:
 
 @pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
 def test_story_is_answered_right(story: Story) -> None:
-    """Only stories in `_WRONG` are answered wrong; remove a story once its answer is right."""
+    """The answer is right for every story outside `_WRONG`, and wrong for those in it."""
     assert bool(mark(story).faults) == (story.name in _WRONG)
 
 

@@ -1,4 +1,4 @@
-"""Run in a container: check that plan topic and database agree on the plan of group `carts`."""
+"""Check that plan topic and database agree on the plan of group `carts`. Runs in a container."""
 
 import sys
 

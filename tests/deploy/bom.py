@@ -1,7 +1,7 @@
 """The bill of materials of the image and the sandbox in CycloneDX format, for `make bom`.
 
-Belongs here: Python packages and jars, with their digests and licences. Does not: Debian's
-packages, which `dpkg` lists, and libraries bundled within a wheel.
+Belongs here: Python packages and jars, with their licences. Does not: Debian's packages, which
+`dpkg` lists, and libraries that are bundled in a wheel.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from fairlead.sandbox import jars
 
 ROOT: Final = Path(__file__).parents[2]
 TARGET: Final = ROOT / "dist" / "fairlead.cdx.json"
-#: SPDX licence of packages without an SPDX expression, by classifier or other metadata.
+#: Licence in a package's classifiers or metadata -> SPDX licence.
 _KNOWN: Final = {
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
@@ -38,7 +38,7 @@ _KNOWN: Final = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-#: SPDX licence of each heading in Spark's LICENSE, which lists bundled jars.
+#: Heading in Spark's LICENSE -> SPDX licence of the jars that are listed below it.
 _HEADINGS: Final = {
     "BSD 0-Clause": "0BSD",
     "BSD 2-Clause": "BSD-2-Clause",
@@ -51,13 +51,13 @@ _HEADINGS: Final = {
     "Unicode/ICU License": "ICU",
     "License Version 2.0:": "Apache-2.0",
 }
-#: Group and licence, from their poms, of Spark's jars that its LICENSE does not list.
+#: Jar of Spark that its LICENSE does not list -> Maven group and licence from the jar's pom.
 _LEFT_OUT: Final = {
     "failureaccess": ("com.google.guava", "Apache-2.0"),
     "log4j-1.2-api": ("org.apache.logging.log4j", "Apache-2.0"),
     "vertx-uri-template": ("io.vertx", "Apache-2.0"),
 }
-#: SPDX licence of Kafka's jars, by the beginning of their group.
+#: Beginning of the Maven group of one of Kafka's jars -> SPDX licence.
 _OF_KAFKA: Final = {
     "com.github.luben": "BSD-2-Clause",
     "com.google.re2j": "BSD-3-Clause",
@@ -85,7 +85,7 @@ _OF_GROUP: Final = re.compile(r"(?P<group>.+?)_(?P<jar>[^_]+(_2\.13)?-\d.*\.jar)
 
 
 def bill() -> Bom:
-    """Return the components of the image and, as optional, those that the sandbox downloads."""
+    """Return the bill of materials. Components that only the sandbox downloads are optional."""
     bom = Bom()
     packages = {found.name.lower(): found for found in _needed(DISTRIBUTION, {"planner"})}
     own = packages.pop(DISTRIBUTION)
@@ -102,7 +102,7 @@ def bill() -> Bom:
 
 
 def licence(package: Distribution) -> str:
-    """Return a package's licence as an SPDX expression, from its metadata."""
+    """Return the licence in a package's metadata, as an SPDX expression."""
     metadata: dict[str, Any] = package.metadata.json
     if "license_expression" in metadata:
         return str(metadata["license_expression"])
@@ -114,7 +114,7 @@ def licence(package: Distribution) -> str:
 
 
 def _needed(name: str, extras: set[str]) -> Iterator[Distribution]:
-    """Yield a package and all packages that it needs; a package may be repeated."""
+    """Yield a package and all its dependencies. A package may occur more than once."""
     seen: set[tuple[str, frozenset[str]]] = set()
     left = [(name, frozenset(extras))]
     while left:

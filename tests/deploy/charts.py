@@ -1,4 +1,6 @@
-"""Renders the chart with three sets of values; `python -m tests.deploy.charts` updates files.
+"""Render the Helm chart with three sets of values.
+
+`python -m tests.deploy.charts` updates the golden files, which are the expected manifests.
 
 Belongs here: the values, helm, and the format of golden files. Does not: checks (`test_chart`).
 """
@@ -16,9 +18,9 @@ ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/chart"
 GOLDEN: Final = Path(__file__).with_name("golden")
 HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-#: Kubernetes version for helm; helm built with `go install` would assume a far older one.
+#: Kubernetes version that helm assumes. Helm built with `go install` would assume a far older one.
 KUBERNETES: Final = "1.33.0"
-#: Named sets of values for the chart; all are tested in addition to the broker's address.
+#: Sets of chart values by name, without the broker's address, which is always added.
 SETS: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
     "everything": {
@@ -56,7 +58,7 @@ SETS: Final[dict[str, dict[str, Any]]] = {
 
 
 def tool(module: str, folder: Path) -> Path:
-    """Return the path of an installed program, or of one that Go builds into a folder."""
+    """Return the path of a program; if it is not installed, Go builds it into the folder."""
     name = module.partition("@")[0].rpartition("/")[2]
     if own := shutil.which(name):
         return Path(own)
@@ -70,7 +72,7 @@ def tool(module: str, folder: Path) -> Path:
 def rendered(program: Path, values: dict[str, Any]) -> str:
     """Return the manifests for a set of values, in the format of golden files.
 
-    Documents are sorted, and contents copied from another file are replaced by its path.
+    Documents are sorted. The alerts and the dashboard are replaced by the paths of their files.
     """
     given = {"kafka": {"bootstrapServers": "broker-1:9092"}, **values}
     given["kafka"] = {"bootstrapServers": "broker-1:9092", **given["kafka"]}

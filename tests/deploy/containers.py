@@ -1,8 +1,9 @@
-"""Runs Compose's services in containers on this machine, with buildah, podman and runc.
+"""Run the services of deploy/compose.yaml in containers, with buildah, podman and runc.
 
-Belongs here: building images, and running a service of `deploy/compose.yaml` with podman. Does
-not: checks (`test_image`). No image is downloaded: every image is based on a Debian made by
-debootstrap, so Postgres and Prometheus are Debian's packages.
+No image is downloaded: every image is based on a Debian that debootstrap installs, and Postgres and
+Prometheus are Debian's packages.
+
+Belongs here: building images and running services. Does not: checks (`test_image`).
 """
 
 import os
@@ -29,7 +30,7 @@ IMAGE: Final = "localhost/fairlead-test/fairlead"
 BESIDE: Final = "localhost/fairlead-test/beside"
 _CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
 _PODMAN: Final = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
-#: Image and command that replace those of a service whose image would be downloaded.
+#: Image and command for each service whose own image would have to be downloaded.
 _STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
     "postgres": (BESIDE, ["sh", "/tests/postgres.sh"]),
     "kafka": (IMAGE, ["sh", "/tests/kafka.sh"]),
@@ -44,12 +45,12 @@ _STAND_INS: Final[dict[str, tuple[str, list[str]]]] = {
 
 
 def interpolated(value: str) -> str:
-    """Return a value with Compose's variables replaced by their default or by `secret`."""
+    """Replace each variable in a value of compose.yaml by its default, or by `secret`."""
     return VARIABLE.sub(lambda found: found[2] or "secret", value)
 
 
 def run(*words: str | Path, timeout_s: float = 900) -> str:
-    """Run a command and return its output; fail with its output and errors."""
+    """Run a command and return its output; raise AssertionError with the output if it fails."""
     ended = subprocess.run(
         [*map(str, words)],
         env={**os.environ, "CONTAINERS_CONF": str(Path(__file__).with_name("containers.conf"))},
@@ -63,13 +64,13 @@ def run(*words: str | Path, timeout_s: float = 900) -> str:
 
 
 def build(scratch: Path) -> None:
-    """Build the base image, the one of deploy/Dockerfile, and one with Postgres and Prometheus."""
+    """Build three images: the base, deploy/Dockerfile, and one with Postgres and Prometheus."""
     missing = [name for name in PACKAGES if shutil.which(name) is None]
     assert not missing, f"apt-get install {' '.join(missing)}: images are built and run by them"
     root = scratch / "debian"
     wanted = "python3,python3-venv,ca-certificates"
     run("debootstrap", "--variant=minbase", f"--include={wanted}", "bookworm", root)
-    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # trust the CAs of this machine
+    shutil.copy(_CERTIFICATES, root / _CERTIFICATES[1:])  # the CAs of this machine
     container = run("buildah", "from", "scratch").strip()
     run("buildah", "add", "--quiet", container, root, "/")
     for name in ("SSL_CERT_FILE", "PIP_CERT"):
@@ -87,16 +88,16 @@ def build(scratch: Path) -> None:
 
 
 class Composed:
-    """The services of Compose in containers that share a network without other connections.
+    """Containers of the services in compose.yaml. They share a network that is otherwise isolated.
 
     Parameters
     ----------
     scratch
-        Folder for files to mount.
+        Folder for files that containers mount.
     name
         Prefix of the names of containers and volumes.
     mounts
-        Files to mount instead of those that Compose mounts, by path in the container.
+        Path in a container -> file to mount there instead of the file in compose.yaml.
     """
 
     def __init__(self, scratch: Path, name: str, mounts: Mapping[str, Path]) -> None:
@@ -113,7 +114,7 @@ class Composed:
         self._run("network", IMAGE, ["sleep", "infinity"], ["--network", "none"])
 
     def start(self, service: str) -> None:
-        """Start a service as described in compose.yaml."""
+        """Start a service with the options in compose.yaml."""
         described = COMPOSE["services"][service]
         image, command = _STAND_INS.get(service, (IMAGE, described.get("command", [])))
         options = [
@@ -126,7 +127,7 @@ class Composed:
         if service not in _STAND_INS:
             options.append(f"--user={described['user']}")
         for name, value in described.get("environment", {}).items():
-            if value is not None:  # None: Compose takes it from its environment
+            if value is not None:  # None would mean: from Compose's own environment
                 options.append(f"--env={name}={interpolated(str(value))}")
         for mount in described.get("volumes", ()):
             source, path, *_ = mount.split(":")
@@ -139,7 +140,7 @@ class Composed:
         self._run(service, image, list(command), [*options, *self._shared()])
 
     def start_beside(self, name: str, command: Sequence[str]) -> None:
-        """Start a program of the image in the same network, without a service's settings."""
+        """Start a program in a container of its own, without the services' settings."""
         self._run(name, IMAGE, list(command), [*self._shared(), "--tmpfs=/tmp"])
 
     def exec(self, service: str, *words: str) -> str:
@@ -147,7 +148,7 @@ class Composed:
         return run(*_PODMAN, "exec", self._of(service), *words)
 
     def begin(self, service: str, *words: str) -> "subprocess.Popen[bytes]":
-        """Start a command in a service's container without waiting for its end."""
+        """Start a command in a service's container and do not wait for its end."""
         quiet = subprocess.DEVNULL
         command = [*_PODMAN, "exec", self._of(service), *words]
         return subprocess.Popen(command, stdout=quiet, stderr=quiet)
@@ -159,12 +160,12 @@ class Composed:
         return ended.stdout.strip() if ended.returncode == 0 else None
 
     def healthy(self, service: str) -> bool:
-        """Return whether a service passes its health check in compose.yaml."""
+        """Return whether a service passes its health check from compose.yaml."""
         _, *words = COMPOSE["services"][service]["healthcheck"]["test"]
         return self.answer(service, *words) is not None
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for a condition; if it fails, report the containers' logs."""
+        """Wait for a condition; after a time-out, raise an error with the containers' logs."""
 
         def logs() -> str:
             logs = (f"== {name}\n{self.log(name)[-1500:]}" for name in self._started)
@@ -184,21 +185,21 @@ class Composed:
         return ended.stdout + ended.stderr
 
     def stop(self, service: str) -> None:
-        """Send SIGTERM to a service, and SIGKILL if it does not end."""
+        """Send SIGTERM to a service; if it does not end in time, send SIGKILL."""
         run(*_PODMAN, "stop", "--time", str(int(PATIENCE_S)), self._of(service))
 
     def kill(self, service: str) -> None:
-        """Kill a container, as in a crash, and start it again."""
+        """Kill a service's container, as in a crash, and start it again."""
         run(*_PODMAN, "kill", self._of(service))
         run(*_PODMAN, "wait", self._of(service))
         self.start_again(service)
 
     def start_again(self, service: str) -> None:
-        """Start a container that has ended."""
+        """Start a service's container that has ended."""
         run(*_PODMAN, "start", self._of(service))
 
     def exit_code(self, service: str) -> int:
-        """Return the exit code of a stopped container, which is 137 after SIGKILL."""
+        """Return the exit code of a service's stopped container. After SIGKILL, it is 137."""
         form = "{{.State.ExitCode}}"
         return int(run(*_PODMAN, "inspect", "--format", form, self._of(service)))
 

@@ -1,4 +1,4 @@
-# What the image of Kafka does at its start: KAFKA_ variables become properties, a new volume is formatted.
+# Does what Kafka's image does: write KAFKA_ variables as properties, and format a new volume.
 set -eu
 data=$KAFKA_LOG_DIRS
 env | sed -n 's/^KAFKA_\([A-Z_]*\)=\(.*\)/\1 \2/p' | while read -r name value; do

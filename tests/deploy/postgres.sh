@@ -1,4 +1,4 @@
-# What the image of Postgres does at its start: a new volume is filled by the script that Compose mounts.
+# Does what the image of Postgres does: initialise a new volume with the mounted init.sql.
 set -eu
 bin=$(echo /usr/lib/postgresql/*/bin)
 data=/var/lib/postgresql/data

@@ -1,4 +1,4 @@
-"""When each alert fires, tested by Prometheus's `promtool`."""
+"""Test with Prometheus's `promtool` when each alert fires."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ RULES = HERE.parents[1] / "deploy/prometheus/alerts.yml"
 
 
 def promtool() -> Path:
-    """Return the path of an installed promtool, or of one from Debian's package."""
+    """Return the path of promtool; if it is not installed, take it from Debian's package."""
     if own := shutil.which("promtool"):
         return Path(own)
     folder = cache_dir() / "prometheus"
@@ -30,7 +30,7 @@ def promtool() -> Path:
 
 
 def run(*command: str, folder: Path) -> None:
-    """Run a program; if it fails, raise an error with its output."""
+    """Run a program; if it fails, raise AssertionError with its output."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )
@@ -39,7 +39,7 @@ def run(*command: str, folder: Path) -> None:
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_monitoring.py::test_every_query_has_a_metric")
 def test_alerts_fire_when_their_condition_holds(tmp_path: Path) -> None:
-    """Each alert fires, with its annotations, when its condition holds, and not earlier."""
+    """In the cases of alerts.yml, alerts fire at the expected times with the expected texts."""
     shutil.copy(RULES, tmp_path / "rules.yml")
     shutil.copy(HERE / "alerts.yml", tmp_path)
     run(str(promtool()), "check", "rules", "rules.yml", folder=tmp_path)

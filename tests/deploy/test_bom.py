@@ -1,4 +1,4 @@
-"""The bill of materials lists everything that is shipped, with versions and licences."""
+"""The bill of materials: it lists all shipped packages and jars, with versions and licences."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from cyclonedx.schema import SchemaVersion
 
 from tests.deploy.bom import ROOT, bill
 
-#: Licences of unchanged libraries that Apache-2.0 may be shipped with, including weak copyleft.
+#: SPDX licences, including weak copyleft, of libraries that may be shipped with Apache-2.0 code.
 COMPATIBLE = {
     *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CDDL-1.0", "CDDL-1.1"),
     *("EPL-2.0", "ICU", "ISC", "LGPL-3.0-only", "LGPL-3.0-or-later", "MIT", "MIT-0", "MIT-CMU"),
@@ -27,7 +27,7 @@ def bill_of_materials() -> Bom:
 
 
 def test_bill_follows_the_cyclonedx_schema(bill_of_materials: Bom) -> None:
-    # Not imported at the top: each process that collects tests would compile 38 grammars.
+    # Imported here, because the import compiles 38 grammars, in each process that collects tests.
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 
     text = JsonV1Dot6(bill_of_materials).output_as_string()
@@ -35,7 +35,7 @@ def test_bill_follows_the_cyclonedx_schema(bill_of_materials: Bom) -> None:
 
 
 def test_has_the_lock_and_every_jar(bill_of_materials: Bom) -> None:
-    """The bill has packages with their locked versions, and every jar with its digest."""
+    """The bill has all packages with their locked versions, and all jars with their digests."""
     lock = (ROOT / "requirements.lock").read_text()
     locked = set(re.findall(r"^([\w.-]+)==([^ ;]+)", lock, re.MULTILINE))
     packages = [
@@ -57,7 +57,7 @@ def test_has_the_lock_and_every_jar(bill_of_materials: Bom) -> None:
 
 
 def test_every_licence_is_known_and_compatible(bill_of_materials: Bom) -> None:
-    """Each component has a licence compatible with Apache-2.0, or a choice of one."""
+    """Each component's licence, or one of those to choose from, is compatible with Apache-2.0."""
     refused = {}
     for component in bill_of_materials.components:
         (stated,) = component.licenses or [None]

@@ -1,4 +1,4 @@
-"""The chart's manifests equal the golden files, are valid for Kubernetes, and are restricted."""
+"""Manifests of the Helm chart: validity, restrictions of pods, secrets, and versions."""
 
 import subprocess
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from fairlead.common.installed import installed_version
 from fairlead.settings import load_settings
 from tests.deploy.charts import CHART, GOLDEN, HELM, ROOT, SETS, rendered, tool
 
-#: Values of variables that dagster-values.yaml takes from Secrets.
+#: Test values for the variables that dagster-values.yaml takes from Kubernetes Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
-#: Keys that lead to the pod, by kind of document.
+#: Kind of a manifest -> keys that lead to the pod's specification.
 PODS = {
     "Deployment": ("spec", "template", "spec"),
     "Job": ("spec", "template", "spec"),
@@ -37,7 +37,7 @@ def pods(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", SETS)
 def test_pods_are_restricted(name: str) -> None:
-    """Each pod meets the restricted Pod Security Standard and has at most one database login."""
+    """Each pod meets the Pod Security Standard "restricted" and has at most one database login."""
     for _, pod in pods(name):
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"]
@@ -56,7 +56,7 @@ def test_pods_are_restricted(name: str) -> None:
 
 
 def test_each_service_has_its_own_login() -> None:
-    """Pages, sampling and migrations have separate logins, and a survey has none."""
+    """Web pages, sampling and migrations have different database logins; a survey has none."""
     keys = {}
     for name in ("plain", "few"):
         for owner, pod in pods(name):
@@ -73,7 +73,7 @@ def test_each_service_has_its_own_login() -> None:
 
 
 def test_only_pages_get_the_secret_of_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With this secret, other services could approve plans as any person."""
+    """Only the pod `serve` has the proxy's secret, which lets its holder act as any person."""
     given = {
         "FAIRLEAD_WEB__HEADER__SECRET": "s" * 40,
         "FAIRLEAD_POSTGRES__URL": SECRETS["FAIRLEAD_POSTGRES__URL"],
@@ -94,7 +94,7 @@ def test_only_pages_get_the_secret_of_the_proxy(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_versions_are_equal() -> None:
-    """Chart, image, jar, package and changelog have the same version."""
+    """The chart, the image, the jar, the package and the changelog have the same version."""
     released = installed_version()
     described = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert described["version"] == described["appVersion"] == released
@@ -117,7 +117,7 @@ def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.test_long(guarded_by="tests/deploy/test_chart.py::test_pods_are_restricted")
 def test_helm_renders_the_golden_files(tmp_path: Path) -> None:
-    """Helm lints the chart, renders each golden file, and refuses invalid values."""
+    """`helm lint` passes, rendered manifests equal the golden files, invalid values are refused."""
     program = tool(HELM, tmp_path)
     subprocess.run(
         [program, "lint", "--strict", CHART, "--set", "kafka.bootstrapServers=broker-1:9092"],
@@ -137,12 +137,12 @@ def test_helm_renders_the_golden_files(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_manifests_match_the_kubernetes_schemas() -> None:
-    """Manifests are valid by Kubernetes' schemas, except kinds of the Prometheus operator."""
+    """All manifests are valid, except the Prometheus operator's kinds, which have no schema."""
     from kubernetes_validate import validate  # noqa: PLC0415 - compiles forty grammars
 
     for name in SETS:
         for document in documents(name):
-            if isinstance(document.get("data"), str):  # stands in for a file of the repository
+            if isinstance(document.get("data"), str):  # the path of a file instead of its contents
                 document["data"] = {}
             if "monitoring" not in document["apiVersion"]:
                 validate(document, "1.33", strict=True)

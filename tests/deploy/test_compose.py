@@ -1,7 +1,7 @@
-"""Checks of the files in deploy/ that need no container engine.
+"""Checks of the files in deploy/ that do not require a container engine.
 
-Files, services and settings that they name exist, programs accept their options, images are
-pinned, no user is root, and Dagster accepts its configuration.
+The named files, services and settings exist, programs accept their options, images are pinned, no
+user is root, and Dagster accepts its configuration.
 """
 
 import json
@@ -36,19 +36,19 @@ DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
-#: Keys of the Compose specification that are used here.
+#: Keys that compose.yaml may have at its top level, and in a service.
 TOP_LEVEL = {"name", "services", "volumes"}
 KEYS = {
     *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
-#: Entry points of Dagster's programs, imported only by tests that need them: it takes a second.
+#: Entry points of Dagster's programs. Only tests that need one import it, which takes a second.
 DAGSTERS = {
     "dagster": "dagster._cli:cli",
     "dagster-daemon": "dagster._daemon.cli:cli",
     "dagster-webserver": "dagster_webserver.cli:cli",
 }
-#: (instruction, arguments) of the Dockerfile, in order, without comments.
+#: Lines of the Dockerfile in order, without comments: (instruction, arguments).
 INSTRUCTIONS = re.findall(
     r"^([A-Z]+) +(.+)$",
     re.sub(r"\\\n *", "", re.sub("(?m)^#.*\n", "", (DEPLOY / "Dockerfile").read_text())),
@@ -58,7 +58,7 @@ PINNED = re.compile(r"[a-z0-9./-]+:v?[0-9]+\.[0-9]+[a-z0-9.-]*")
 
 
 def test_compose_uses_existing_keys_volumes_and_files() -> None:
-    """Keys are known, volumes are declared, and files exist."""
+    """In compose.yaml, all keys are known, volumes are declared, and mounted files exist."""
     assert {key for key in COMPOSE if not key.startswith("x-")} == TOP_LEVEL
     used = set()
     for service in SERVICES.values():
@@ -79,7 +79,7 @@ def test_compose_uses_existing_keys_volumes_and_files() -> None:
 def test_images_are_pinned_and_no_user_is_root() -> None:
     """Each service has a pinned image, a user other than root, a memory limit, and local ports.
 
-    Kafka has the version that the tests use.
+    Kafka's version is that of the tests.
     """
     assert SERVICES["kafka"]["image"] == f"apache/kafka:{KAFKA_VERSION}"
     for service in SERVICES.values():
@@ -94,7 +94,7 @@ def test_images_are_pinned_and_no_user_is_root() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of our services has valid settings, whose addresses are services of Compose."""
+    """Variables of our services are valid settings; their hosts are services in compose.yaml."""
     environment = OURS[name]["environment"]
     variables = {name: interpolated(value) for name, value in environment.items()}
     for variable, value in variables.items():
@@ -111,7 +111,7 @@ def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", OURS)
 def test_programs_accept_their_options(name: str) -> None:
-    """Commands and health checks of our services run existing programs with valid options."""
+    """For our services, the programs of commands and health checks accept the given options."""
     accepts(OURS[name]["command"])
     check = OURS[name]["healthcheck"]
     if "test" in check:
@@ -120,7 +120,7 @@ def test_programs_accept_their_options(name: str) -> None:
 
 
 def test_workspace_has_the_address_of_the_code_server() -> None:
-    """Host, port and name are those of the code service; links use the same name."""
+    """workspace.yaml has the host, port and location name of compose.yaml's service `code`."""
     (location,) = location_origins_from_yaml_paths([str(DEPLOY / "workspace.yaml")])
     assert isinstance(location, GrpcServerCodeLocationOrigin)
     command = SERVICES["code"]["command"]
@@ -130,7 +130,7 @@ def test_workspace_has_the_address_of_the_code_server() -> None:
 
 
 def test_container_ends_with_its_code_server() -> None:
-    """If the code server dies, its container ends and is restarted."""
+    """The container's main process is the code server; if it dies, the container is restarted."""
     service = SERVICES["code"]
     last = service["command"][service["command"].index("--") + 1 :]
     assert last[:3] == ["dagster", "api", "grpc"]
@@ -147,17 +147,17 @@ def test_container_ends_with_its_code_server() -> None:
 def test_dagster_accepts_its_configuration(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dagster works with its configuration on Postgres, with the driver of Compose's URL."""
+    """Dagster can use deploy/dagster.yaml with Postgres and the driver in compose.yaml's URL."""
     shared = "/var/lib/dagster"
     assert f"dagster:{shared}" in SERVICES["code"]["volumes"]
     text = (DEPLOY / "dagster.yaml").read_text()
-    text = text.replace("fairlead_planner.orchestration", "orchestration")  # as in the checkout
+    text = text.replace("fairlead_planner.orchestration", "orchestration")  # in the checkout
     (tmp_path / "dagster.yaml").write_text(text.replace(shared, str(tmp_path)))
     driver = make_url(SERVICES["webserver"]["environment"]["DAGSTER_POSTGRES_URL"]).drivername
     url = make_url(database).set(drivername=driver).render_as_string(hide_password=False)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
-        instance.optimize_for_webserver(15_000, 3_600, 20)  # milliseconds, seconds: its defaults
+        instance.optimize_for_webserver(15_000, 3_600, 20)  # milliseconds, seconds: the defaults
         assert instance.get_runs_count() == 0
         assert isinstance(instance.run_storage, PostgresRunStorage)
         assert isinstance(instance.run_coordinator, ProxyRunCoordinator)
@@ -167,7 +167,7 @@ def test_dagster_accepts_its_configuration(
 
 
 def test_dockerfile_copies_existing_files() -> None:
-    """Files that the Dockerfile copies exist and are not ignored; its base is pinned."""
+    """Files that the Dockerfile copies exist, .dockerignore admits them, and the base is pinned."""
     (context,) = {service["build"]["context"] for service in OURS.values()}
     assert (DEPLOY / context).resolve() == ROOT
     sent = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
@@ -196,7 +196,7 @@ def test_dockerfile_copies_existing_files() -> None:
 
 @pytest.mark.long
 def test_wheel_needs_only_the_files_of_the_first_stage(tmp_path: Path) -> None:
-    """The image's first stage builds the wheel from the files that it copies."""
+    """The wheel can be built from only those files that the Dockerfile's first stage copies."""
     for instruction, arguments in INSTRUCTIONS:
         *sources, target = shlex.split(arguments)
         if instruction == "COPY" and not arguments.startswith(("--", "deploy/")):
@@ -218,7 +218,7 @@ def test_image_serves_as_an_unprivileged_user() -> None:
 
 def accepts(words: list[str]) -> None:
     """Check that a program accepts its arguments, by running it with `--help` appended."""
-    if "--" in words:  # a program that then becomes another
+    if "--" in words:  # a program that then executes another one
         then = words.index("--")
         accepts(words[then + 1 :])
         words = words[:then]

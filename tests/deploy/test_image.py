@@ -1,4 +1,7 @@
-"""Runs the image and Compose's services, from empty volumes to a followed plan and a clean end."""
+"""Run the services of compose.yaml from empty volumes until consumers follow a plan.
+
+Then kill and stop services, and check that plan topic and database agree.
+"""
 
 import random
 import subprocess
@@ -37,7 +40,7 @@ approval = { automatic = true, min_improvement = 0.05 }
 
 @pytest.fixture(scope="module")
 def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
-    """Build the images and start all services, in the order of their dependencies."""
+    """Build the images and start all services, each after the services that it depends on."""
     scratch = tmp_path_factory.mktemp("image")
     build(scratch)
     settings = scratch / "fairlead.toml"
@@ -57,7 +60,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
         composed.remove()
 
 
-#: Services without Grafana, for which Debian has no package.
+#: Names of all services except Grafana, for which Debian has no package.
 SERVICES = [name for name in COMPOSE["services"] if name != "grafana"]
 
 
@@ -67,13 +70,13 @@ def _started(composed: Composed, name: str) -> None:
         assert composed.ended_well(name), composed.log(name)
     elif "test" in COMPOSE["services"][name].get("healthcheck", {}) and name != "kafka":
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy")
-    elif name == "kafka":  # its own check is a script of another image
+    elif name == "kafka":  # its health check is a script that our image lacks
         composed.wait(lambda: "Kafka Server started" in composed.log(name), name)
 
 
 @pytest.fixture(scope="module")
 def followed(composed: Composed) -> Composed:
-    """Start consumers that fall behind, turn planning on, and wait until a plan is followed."""
+    """Start consumers that fall behind, turn on planning, and wait until they follow a plan."""
     composed.start_beside("workload", ["python", "/tests/workload.py"])
     workspace = ["--workspace", "/opt/dagster/workspace.yaml"]
     composed.exec("daemon", "dagster", "sensor", "start", "planning_sensor", *workspace)
@@ -86,7 +89,7 @@ def followed(composed: Composed) -> Composed:
 
 
 def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
-    """The pages show the group, Prometheus has its metrics, and the approver has a login."""
+    """Web pages show the group, Prometheus has its metrics, and the role `approver` exists."""
     fetched = followed.exec("serve", "python", "-c", PAGE.format("9464/group?group=carts"))
     assert "carts" in fetched
     up = PAGE.format("9090/api/v1/query?query=fairlead_group_forecast_lag_seconds")
@@ -100,7 +103,7 @@ def test_from_empty_to_a_followed_plan(followed: Composed) -> None:
 def test_kills_leave_database_and_topic_agreed(
     followed: Composed, pytestconfig: pytest.Config
 ) -> None:
-    """After containers are killed while plans are sent, topic and database agree."""
+    """After each kill of a container during publication or withdrawal, topic and database agree."""
     chance = random.Random(2026)
     versions: list[int] = []
     amid = 0
@@ -113,10 +116,10 @@ def test_kills_leave_database_and_topic_agreed(
         try:
             sending.wait(chance.uniform(0, lasts_s[step]))
             took_s = time.monotonic() - began  # clock: when to kill
-            lasts_s[step] = 1.2 * took_s  # some kills come just after the step
+            lasts_s[step] = 1.2 * took_s  # so that some kills come just after the step
         except subprocess.TimeoutExpired:
             amid += 1
-            lasts_s[step] *= 1.1  # the next step may take longer
+            lasts_s[step] *= 1.1  # in case the next step takes longer
         killed = chance.choice(KILLED)
         followed.kill(killed)
         sending.wait()
@@ -129,7 +132,7 @@ def test_kills_leave_database_and_topic_agreed(
 
 
 def wait_until_running(composed: Composed, name: str) -> None:
-    """Wait until a service runs again; Kafka's own check is not in this image."""
+    """Wait until a service is healthy again; not for Kafka, whose health check our image lacks."""
     if name != "kafka" and "test" in COMPOSE["services"][name].get("healthcheck", {}):
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy again")
 
@@ -149,11 +152,11 @@ def agreed(composed: Composed, after: str) -> int:
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
 def test_services_end_cleanly_after_sigterm(followed: Composed, name: str) -> None:
-    """After SIGTERM during a step, each service ends, and topic and database agree."""
+    """After SIGTERM while a plan is sent, each service ends, and topic and database agree."""
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
     step = WITHDRAW if answer(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)
-    time.sleep(random.Random(name).uniform(2, 10))  # clock: to stop during the step
+    time.sleep(random.Random(name).uniform(2, 10))  # clock: when to stop the service
     followed.stop(name)
     assert followed.exit_code(name) != 137
     followed.start_again(name)
@@ -163,6 +166,6 @@ def test_services_end_cleanly_after_sigterm(followed: Composed, name: str) -> No
 
 
 def answer(composed: Composed, query: str) -> str:
-    """Return the answer of Fairlead's database to a query."""
+    """Return the result of a query to Fairlead's database, as text."""
     words = ["psql", "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
     return composed.exec("postgres", *words, "fairlead").strip()

@@ -1,4 +1,4 @@
-"""The dashboard and alerts use only metrics, labels and label values that exist."""
+"""The Grafana dashboard and the alerts use only metrics, labels and label values that exist."""
 
 import json
 import re
@@ -37,12 +37,12 @@ LINK = re.compile(
     r'\{\{ with query "fairlead_web_info" \}\}\{\{ \. \| first \| label "(?P<label>\w+)" \}\}'
     r"\{\{ end \}\}(?P<path>/.*)"
 )
-#: Value of a dashboard's group variable when all groups are chosen.
+#: Value of the dashboard's variable for groups if the user chooses all.
 VARIABLES = {"$group": ".*"}
 
 
 def panel_queries() -> Iterator[tuple[str, str]]:
-    """Yield the panel's title and the expression of every query in the dashboard."""
+    """Yield every query in the dashboard: the title of its panel, and the PromQL expression."""
     for panel in DASHBOARD["panels"]:
         for target in panel["targets"]:
             expression = target["expr"]
@@ -56,7 +56,7 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 @pytest.fixture
 def exposed(week: str) -> list[Metric]:
-    """Return the metrics of a database with rows, and `up`, which Prometheus adds."""
+    """Return the metrics of a database with rows for each of them, and Prometheus's own `up`."""
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)
@@ -72,9 +72,9 @@ def exposed(week: str) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Approve a plan of a third group, and mark superseded versions as regressions."""
+    """Insert rows: an approved plan of a third group, and regressions of superseded versions."""
     with psycopg.connect(url) as connection:
-        connection.execute("SET session_replication_role = replica")  # no triggers
+        connection.execute("SET session_replication_role = replica")  # disables triggers
         for statement in (
             (
                 "UPDATE fairlead_raw.group_diagnosis SET reported = "
@@ -100,7 +100,7 @@ def approve_for_another_group(url: str) -> None:
                 " (group_id, snapshot_id, snapshot_at, outcome, reason, version)"
                 " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
             ),
-            (  # the version before the published one
+            (  # a regression of the version before the published one
                 "INSERT INTO fairlead_raw.regression"
                 " (group_id, version, at, evidence, automatic, back_off_until)"
                 " SELECT group_id, version, now(), 'later', false, now()"
@@ -111,7 +111,7 @@ def approve_for_another_group(url: str) -> None:
 
 
 def test_every_query_has_a_metric(exposed: list[Metric]) -> None:
-    """Each selector in a query of the dashboard or alerts selects a metric that is exposed."""
+    """Each selector in a query of the dashboard or an alert matches an exposed metric."""
     found = [sample for metric in exposed for sample in metric.samples]
     missing = [
         (title, selector.prettify())
@@ -123,7 +123,7 @@ def test_every_query_has_a_metric(exposed: list[Metric]) -> None:
 
 
 def test_labels_of_queries_and_legends_exist(exposed: list[Metric]) -> None:
-    """Labels in `by`, `on`, legends and annotations are labels of the metrics in the query."""
+    """Labels in `by`, `on`, legends and annotations exist on all metrics of their query."""
     labels = {
         name: set(sample.labels)
         for metric in exposed
@@ -151,7 +151,7 @@ def test_labels_of_queries_and_legends_exist(exposed: list[Metric]) -> None:
 
 
 def test_every_alert_links_to_a_page_and_a_runbook(exposed: list[Metric]) -> None:
-    """Each alert has links to a page and to an existing heading of a runbook."""
+    """Each alert has a link to a web page, and one to an existing heading of a runbook."""
     info = {
         label: value
         for metric in exposed
@@ -173,7 +173,7 @@ def test_every_alert_links_to_a_page_and_a_runbook(exposed: list[Metric]) -> Non
 
 
 def test_page_lists_every_metric(exposed: list[Metric]) -> None:
-    """docs/monitoring.md lists each metric with its labels, and each metric is documented."""
+    """docs/monitoring.md lists each metric with its labels, and each metric has a help text."""
     page = (DEPLOY.parent / "docs/monitoring.md").read_text()
     metrics = [
         (metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, ""), metric)
@@ -194,7 +194,7 @@ def labels_of(metric: Metric) -> set[str]:
 
 
 def selectors(expression: str) -> list[Any]:
-    """Return the vector selectors in an expression."""
+    """Return the vector selectors in a PromQL expression."""
     found: list[Any] = []
 
     def visit(node: promql_parser.Expr) -> None:

@@ -1,4 +1,4 @@
-"""Run in a container: produces records at a steady rate, and consumes them following plans.
+"""Produce records at a steady rate, and consume them with followers. Runs in a container.
 
 Each of three consumers can process 25 records a second. 50 records a second arrive, 32 of them
 in partitions that `range` assigns to one consumer.
@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 from fairlead.followers.kafka_python import PlanConsumer
 
-# clocks: the rates at which records are produced and consumed
+# clocks: records are produced and consumed at given rates
 
 SERVERS = "kafka:9092"
 RATES = (14, 10, 8, 3, 3, 3, 3, 3, 3)
@@ -22,7 +22,7 @@ SPEED = 25.0
 
 
 def produce() -> None:
-    """Send the records that are due in each partition, ten times a second."""
+    """Send records to each partition at its rate in `RATES`, every tenth of a second."""
     producer = Producer({"bootstrap.servers": SERVERS})
     began, sent = time.monotonic(), [0] * len(RATES)
     while True:
@@ -35,7 +35,7 @@ def produce() -> None:
 
 
 def consume(number: int) -> None:
-    """Read records at a limited speed."""
+    """Read `SPEED` records a second as a follower."""
     consumer = PlanConsumer(
         "carts",
         bootstrap_servers=SERVERS,
@@ -49,7 +49,7 @@ def consume(number: int) -> None:
         try:
             for _ in consumer:
                 time.sleep(1 / SPEED)
-        except KafkaError:  # raised while the broker does not run
+        except KafkaError:  # the broker does not run
             time.sleep(1)
 
 

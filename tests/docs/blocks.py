@@ -32,9 +32,9 @@ class Block:
     language
         The fence's language, or an empty string.
     code
-        The code without the fence and its indent, ending in a line feed.
+        The code between the fences, without their indentation. It ends with a line feed.
     start, end
-        Offsets of the indented code in the page.
+        Offsets of the code, with its indentation, in the page.
     depth
         Number of spaces before the fence.
     line
@@ -50,7 +50,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Return every page: the README, other Markdown files next to it, and those of docs/."""
+    """Return the paths of all pages: README.md, other Markdown files next to it, and docs/."""
     return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 
@@ -73,12 +73,12 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def commands_in_sentences(page: str) -> list[str]:
-    """Return the commands on a page that are outside of fenced blocks."""
+    """Return the commands in inline code on a page, outside of fenced blocks."""
     return _IN_A_SENTENCE.findall(_FENCED.sub("", _COMMENT.sub("", page)))
 
 
 def replaced(page: str, code: Mapping[Block, str]) -> str:
-    """Return the page with some of its blocks' code replaced."""
+    """Return the page with new code in some of its blocks."""
     for block in sorted(code, key=lambda block: block.start, reverse=True):
         page = page[: block.start] + indent(code[block], " " * block.depth) + page[block.end :]
     return page

@@ -1,6 +1,6 @@
-"""Checks that commands shown without output exist and accept the options shown.
+"""Check that commands on pages exist and accept their options.
 
-Belongs here: one check for each program. Does not: commands with output, which are run.
+Belongs here: one check for each program. Does not: commands shown with output; `pages` runs them.
 """
 
 import importlib
@@ -26,10 +26,10 @@ from tests.kafka_tools import run_kafka_tool
 
 
 def check_script(script: str) -> None:
-    """Check every command of a shell script; raise AssertionError for a wrong one."""
+    """Check every command of a shell script; raise AssertionError if one is wrong."""
     for line in script.replace("\\\n", " ").splitlines():
         program, *arguments = shlex.split(line, comments=True) or [""]
-        if not program:  # the line is only a comment
+        if not program:  # an empty line, or only a comment
             continue
         assert program in _CHECKS, f"no check knows {program!r}: {line}"
         _CHECKS[program](arguments)
@@ -45,7 +45,7 @@ def _dagster(arguments: Sequence[str]) -> None:
 
 
 def _accepts(command: Any, arguments: Sequence[str]) -> None:
-    """Run a command with `--help` appended, which fails first for unknown options."""
+    """Run a command with `--help` appended; raise AssertionError if an option is unknown."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     result = CliRunner().invoke(command, [*own, "--help"])
     assert result.exit_code == 0, f"{shlex.join(arguments)}: {result.output}"
@@ -60,7 +60,7 @@ def _make(arguments: Sequence[str]) -> None:
 def _python(arguments: Sequence[str]) -> None:
     option, module, *_ = arguments
     assert option == "-m", f"python {shlex.join(arguments)}"
-    module = module.removeprefix("fairlead_planner.")  # the module's package in the wheel
+    module = module.removeprefix("fairlead_planner.")  # only in the wheel
     assert importlib.util.find_spec(module), f"there is no module {module}"
 
 
@@ -78,7 +78,7 @@ def _uvx(arguments: Sequence[str]) -> None:
 
 
 def _is_ours(wheel: str) -> None:
-    """Check that `make dist` builds this wheel, and that the wheel has these extras."""
+    """Check that `make dist` builds a wheel of this name, and that the project has its extras."""
     project = _project()
     path, _, extras = wheel.rstrip("]").partition("[")
     name = project["name"].replace("-", "_")
@@ -96,7 +96,7 @@ def _pytest(arguments: Sequence[str]) -> None:
 
 
 def _helm(arguments: Sequence[str]) -> None:
-    """Check that the chart and files exist, and that a set value is one of the chart's values."""
+    """Check that the chart has the value given with `--set`, or that the given file exists."""
     install, _, chart, option, given = arguments
     assert (install, option[:2]) == ("install", "--")
     if option == "--set":
@@ -108,7 +108,7 @@ def _helm(arguments: Sequence[str]) -> None:
 
 
 def _kafka_topics(arguments: Sequence[str]) -> None:
-    """Let Kafka's tool parse the options; an invalid last option stops it before it connects."""
+    """Let Kafka's tool parse the options. An invalid last option stops it before it connects."""
     try:
         run_kafka_tool("org.apache.kafka.tools.TopicCommand", *arguments, "--fairlead-stop")
     except SandboxError as error:
@@ -117,7 +117,7 @@ def _kafka_topics(arguments: Sequence[str]) -> None:
 
 
 def _export(arguments: Sequence[str]) -> None:
-    """Check that Fairlead has a setting for each variable."""
+    """Check that the exported FAIRLEAD_ variables are valid settings."""
     given = dict(setting.split("=", 1) for setting in arguments)
     with patch.dict(os.environ, {n: v for n, v in given.items() if n.startswith("FAIRLEAD_")}):
         load_settings()

@@ -1,4 +1,4 @@
-"""Writes the documentation page of figures, with `python -m tests.docs.figures`.
+"""Write docs/figures.md: `python -m tests.docs.figures`.
 
 Belongs here: the page's text. Does not: the meaning of figures (`fairlead.domain.figures`).
 """
@@ -21,7 +21,7 @@ under the plan), `_worst` (of a day). "No value" is null in SQL and JSON, and ab
 
 
 def figures_page() -> str:
-    """Return the page: one item per figure."""
+    """Return the page, with one list item per figure."""
     return _HEAD + "".join(_item(figure) for figure in FIGURES.values())
 
 

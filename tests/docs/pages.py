@@ -1,17 +1,17 @@
-"""Runs the examples on pages; `python -m tests.docs.pages` updates their output.
+"""Run the examples on documentation pages; `python -m tests.docs.pages` updates their output.
 
-Each language of a block has its own check:
+For each language of a fenced block there is a check:
 
-- sql: run on the page's own database, which holds the week of `scenario`. If a text block follows
-  directly, it is the query's result, and the query runs with a reader's rights. Changes are rolled
-  back.
-- console: `$ fairlead ...`, perhaps after `$ echo '...' |`, with its output; same database.
-- sh: each command exists and accepts its options (`commands`), as does a command in a sentence.
-- python: compiled, and its imports exist. A module, which begins with a docstring, is run.
-- pycon: run as a doctest with the names of the page's modules.
-- java: it creates an object of one of our classes; `tests/jvm` runs the same lines.
-- toml: valid settings. properties: each line sets a value. json, yaml: valid syntax. text: output
-  of a program.
+- sql: it is run on a database of the page with the week of `scenario`. A text block directly after
+  it is the query's result; then the query runs as a reader. Changes are rolled back.
+- console: `$ fairlead ...` or `$ echo '...' | fairlead ...` is run with the same database. Its
+  output must follow.
+- sh: each command must exist and accept its options (`commands`), like commands in inline code.
+- python: it must compile, and its imports must exist. If it begins with a docstring, it is run.
+- pycon: it is run as a doctest that can use the names of the page's python blocks that were run.
+- java: it must create an object of one of our classes. `tests/jvm` runs the same lines.
+- toml: valid settings. properties: each line sets a value. json, yaml: valid syntax. text: the
+  output of a program.
 
 Belongs here: running examples. Does not: finding blocks (`blocks`), their data (`scenario`).
 """
@@ -58,8 +58,8 @@ class Runner:
     page
         The page's text.
     week
-        Function that creates a database with the week of `scenario` and returns its URL; called
-        when the first example needs the database.
+        Function that creates a database with the week of `scenario` and returns its URL. The first
+        example that needs the database calls it.
     """
 
     def __init__(self, page: str, week: Callable[[], str]) -> None:
@@ -75,7 +75,7 @@ class Runner:
         Raises
         ------
         AssertionError
-            An example is wrong, or has an unknown language. The message has its line.
+            An example is wrong, or has an unknown language. The message has the line number.
         """
         found = list(blocks(self._page))
         for query, result in pairwise(found):
@@ -166,15 +166,15 @@ class Runner:
 
 
 def answer(cursor: psycopg.Cursor) -> str:
-    """Return a query's rows as an aligned table."""
+    """Return a query's rows as a text table with aligned columns."""
     assert cursor.description is not None
     rows = [[_text(value) for value in row] for row in cursor]
     return _aligned([column.name for column in cursor.description], rows)
 
 
 def output(command: str, given: str | None, url: str) -> str:
-    """Return a command's output, with an expected error as `main` would print it."""
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # commands write files here
+    """Run a command and return its output, and its error message if it fails with FairleadError."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # commands may write files
         result = CliRunner().invoke(
             app,
             shlex.split(command),
@@ -205,7 +205,7 @@ def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Run and rewrite all pages, with a Postgres started for them."""
+    """Start Postgres, run the examples of all pages, and rewrite the pages with their output."""
     os.environ["FAIRLEAD_CONFIG"] = os.devnull
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
         postgres = Postgres(Path(folder))

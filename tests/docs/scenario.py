@@ -1,8 +1,8 @@
-"""A week in the life of two groups, identical to the byte each time it is stored.
+"""The data of the documentation's examples: a week of the groups `orders` and `billing`.
 
-Belongs here: events from outside, and what people did. The product computes everything else from
-simulated samples (`simulated`) and stores it. Does not: the pages that show the week
-(`pages`).
+The stored bytes are the same each time. Belongs here: events in the groups, and people's actions.
+The product computes everything else from simulated samples (`simulated`) and stores it. Does not:
+the pages that show the week (`pages`).
 """
 
 import tomllib
@@ -32,7 +32,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: Stored times after this one come from the database's clock.
+#: End of the week. Later times in the database are from the database's clock and are replaced.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(
@@ -66,7 +66,7 @@ def _orders(store: PlanStore) -> None:
         reports=True,
     )
     week = _Week(store, orders)
-    # orders-3 has joined, and two partitions have no owner.
+    # orders-3 owns nothing yet, and two partitions have no owner.
     orders.assign({"orders-1": (0, 1), "orders-2": (2, 3)})
     week.plan(at(0, 8))  # the policy approves this plan
     week.publish(1, at(0, 8, 2))
@@ -74,7 +74,7 @@ def _orders(store: PlanStore) -> None:
     week.check(at(0, 8, 10))
     week.sample(at(1, 6))
     orders.run(at(1, 8, 30))
-    orders.rates = (60, 20, 40, 30, 10, 5)  # a sale
+    orders.rates = (60, 20, 40, 30, 10, 5)  # a sale begins
     week.plan(at(1, 9))
     week.approve(2, at(1, 9, 21), actor="kim", reason="agreed with the team")
     week.publish(2, at(1, 9, 22))
@@ -84,7 +84,7 @@ def _orders(store: PlanStore) -> None:
     week.plan(at(1, 9, 45))
     week.sample(at(1, 18))
     orders.run(at(2, 8, 40))
-    orders.rates = (40, 12, 60, 55, 10, 5)  # another sale
+    orders.rates = (40, 12, 60, 55, 10, 5)  # another sale begins
     week.plan(at(2, 9))
     week.reject(3, at(2, 11, 30), actor="lee", reason="not before the release")
 
@@ -102,16 +102,16 @@ def _billing(store: PlanStore) -> None:
     billing.assign({"billing-1": (0, 1)})  # billing-2 is a standby
     week.plan(at(1, 9))
     billing.run(at(3, 4))
-    billing.rates = (2.2, 1.6)  # invoices of the month
+    billing.rates = (2.2, 1.6)  # the month's invoices are written
     week.plan(at(3, 9))
 
 
 class _Week:
-    """The events of one group; times from the database's clock are replaced by the week's."""
+    """Stores the events of one group, with times in the week instead of the database's clock."""
 
     def __init__(self, store: PlanStore, group: SimulatedGroup) -> None:
         self._store, self._group, self._name = store, group, group.name
-        self._kafka: Any = group  # stands in for the gateway and the archive
+        self._kafka: Any = group  # used in place of the gateway and the archive
 
     def sample(self, moment: datetime) -> None:
         """Sample the group, and store its diagnosis."""
@@ -123,7 +123,7 @@ class _Week:
         store.record_findings(diagnosed.findings, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
-        """Sample the group, measure its lag, and decide on it within a minute."""
+        """Sample the group, measure its lag, and decide whether to plan; this takes a minute."""
         self.sample(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)
@@ -137,18 +137,18 @@ class _Week:
         self._date(moment + timedelta(minutes=1))
 
     def approve(self, version: int, moment: datetime, *, actor: str, reason: str) -> None:
-        """Approve a version, as a person."""
+        """Store a person's approval of a version."""
         sha256 = self._store.get(self._name, version).sha256
         self._store.approve(self._name, version, sha256=sha256, actor=actor, reason=reason)
         self._date(moment)
 
     def reject(self, version: int, moment: datetime, *, actor: str, reason: str) -> None:
-        """Reject a version, as a person."""
+        """Store a person's rejection of a version."""
         self._store.reject(self._name, version, actor=actor, reason=reason)
         self._date(moment)
 
     def publish(self, version: int, moment: datetime) -> None:
-        """Record that an approved version was sent."""
+        """Store that an approved version was sent."""
         outbox, until = Outbox(self._store.engine), at(31, 0)
         with outbox.turn("fairlead.plans", 0) as turn:
             (entry,) = turn.add([PublishRequest(self._name, version, lease_until=until)])
@@ -157,21 +157,21 @@ class _Week:
         self._date(moment)
 
     def follow(self, version: int, moment: datetime) -> None:
-        """Assign the members their partitions under a version of the plan."""
+        """Assign to the members their partitions in a version of the plan."""
         self._group.run(moment)
         shares = planned(self._store.get(self._name, version).verify())
         self._group.assign({name: share[self._name] for name, share in shares.items()})
 
     def check(self, moment: datetime) -> None:
-        """Compare the members' partitions with the published plan."""
+        """Compare the members' partitions with the published plan and store the result."""
         self._group.run(moment)
         check(self._store, [self._name], self._group.live, wait_s=0.0)
 
     def _date(self, moment: datetime) -> None:
-        """Set the time of rows just stored, and give a new plan a fixed id."""
+        """Change new rows to have the given time, and new plans to have a fixed id."""
         times = {"group": self._name, "moment": moment, "afterwards": AFTERWARDS}
         with self._store.engine.begin() as connection:
-            connection.execute(_AS_REPLICA)  # disable triggers, which refuse changes
+            connection.execute(_AS_REPLICA)  # disables triggers, which would refuse changes
             for version, stored in connection.execute(_NEW_PLANS, times).all():
                 plan_id = UUID(bytes=f"{self._name:>14}{version:02}".encode())
                 document = replace(

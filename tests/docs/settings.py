@@ -1,7 +1,4 @@
-"""Writes the page of all settings from the models, with `python -m tests.docs.settings`.
-
-The descriptions of settings are in the models.
-"""
+"""Write docs/settings.md from the descriptions in the models: `python -m tests.docs.settings`."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +13,7 @@ from fairlead.settings import Settings
 from tests.docs.blocks import DOCS
 
 PAGE: Final = DOCS / "settings.md"
-#: Sections that are documented on pages of their own.
+#: Sections that another page documents.
 _ELSEWHERE: Final = {"discovery", "policies"}
 _HEAD: Final = """\
 # Settings
@@ -64,7 +61,7 @@ def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, 
 
 
 def _written(default: Any) -> str:
-    """Return a default value as written in the file."""
+    """Return a default value as the page shows it."""
     if default is PydanticUndefined:
         return "required"
     if default is None:

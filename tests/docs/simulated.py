@@ -1,6 +1,6 @@
-"""A simulated consumer group of one topic: arrivals, consumption, commits and retention.
+"""A simulated consumer group that reads one topic: arrivals, consumption, commits, retention.
 
-Belongs here: offsets, and the brokers' answers about the group. Does not: decisions about the
+Belongs here: offsets, and what brokers would return for the group. Does not: decisions about the
 group (`scenario`).
 """
 
@@ -16,27 +16,29 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot
 from tests.samples import samples
 
 MINUTE: Final = timedelta(minutes=1)
-#: Seconds since the last commit at each sample: half the interval of auto-commit.
+#: Seconds between the last commit and each sample: half of the auto-commit interval.
 COMMIT_AGE_S: Final = 2.5
 
 
 class SimulatedGroup:
-    """A group whose members divide their time among waiting records, with its archive of samples.
+    """A simulated group and its archive of samples.
+
+    In each of its partitions, a member reads the same share of the waiting records.
 
     Parameters
     ----------
     name
         Name of the group and of its topic.
     members
-        Records of cost 1 that each member processes a second, by its name.
+        Name of each member -> records of cost 1 that it can process per second.
     rates, costs
-        Records a second of each partition, and the cost of each of its records.
+        For each partition: arriving records per second, and the cost of a record.
     since
         Start of the simulation, with a time zone.
     retention
-        Age at which records are deleted, in whole minutes; None: records are kept.
+        Age at which records are deleted, in whole minutes; None: records are never deleted.
     reports
-        Whether the members report their work.
+        Whether the members report how long they process records, as followers do.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class SimulatedGroup:
         self._ends = [np.zeros(len(rates))]
         self._begin, self._read = np.zeros((2, len(rates)))
         self._rows: list[dict[str, Any]] = []
-        #: Records processed and milliseconds spent so far, by member and partition.
+        #: Totals of (processed records, milliseconds spent) of each member in each partition.
         self._worked = np.zeros((2, len(members), len(rates)))
         self._uncommitted = np.zeros((2, len(rates)))
 
@@ -69,13 +71,13 @@ class SimulatedGroup:
             self._owner[list(partitions)] = self._members.index(name)
 
     def run(self, until: datetime) -> None:
-        """Simulate until a time, with a sample each minute."""
+        """Simulate until a time; take a sample each minute."""
         while self.now < until:
             self.now += MINUTE
             self._step()
 
     def _step(self) -> None:
-        """Simulate a minute; a member that lost records goes on with the oldest remaining one."""
+        """Simulate a minute. After unread records were deleted, members read the oldest left."""
         before = self._read = np.maximum(self._read, self._begin)
         end = self._ends[-1] + 60 * np.array(self.rates)
         work = np.where(self._owner < 0, 0.0, (end - before) * self._costs)
@@ -84,7 +86,7 @@ class SimulatedGroup:
         consumed = np.where(self._owner < 0, 0.0, (end - before) * share[self._owner])
         self._read = before + consumed
         self._ends.append(end)
-        if self._retention is not None and self.now.minute % 10 == 0:  # segment by segment
+        if self._retention is not None and self.now.minute % 10 == 0:  # whole segments are deleted
             self._begin = self._ends[max(0, len(self._ends) - 1 - self._retention)]
         committed = self._read - consumed * COMMIT_AGE_S / 60
         owned = np.flatnonzero(self._owner >= 0)
@@ -112,7 +114,10 @@ class SimulatedGroup:
         )
 
     def _reported(self) -> dict[str, Any]:
-        """Return the columns of members' reports, in which times per record vary by a fifth."""
+        """Return the sample's columns with reported work.
+
+        The standard deviation of the time per record is a fifth of the mean.
+        """
         worked = self._worked[:, self._owner, np.arange(self._owner.size)] - self._uncommitted
         records, busy_ms = np.where(self._owner < 0, 0, worked)
         squares = 1.04 * busy_ms**2 / np.maximum(records, 1.0)
@@ -140,16 +145,16 @@ class SimulatedGroup:
         _groups: Iterable[str] = (),
         columns: Sequence[str] = SAMPLES.names,
     ) -> pa.Table:
-        """Return the samples of a time span, as the archive does."""
+        """Return the samples from `since` until before `until`, as the archive does."""
         rows = [row for row in self._rows if since <= row["at"] < until]
         return samples(*rows).select(list(columns))
 
     def newest(self, _groups: Iterable[str]) -> pa.Table:
-        """Return no samples, so that a snapshot queries the brokers for everything."""
+        """Return no samples, so that the caller queries the brokers for everything."""
         return SAMPLES.empty_table()
 
     def snapshot(self, _groups: Iterable[str] = (), **_options: object) -> GroupSnapshot:
-        """Return the last sample as a snapshot from brokers."""
+        """Return the last sample in the form of a snapshot."""
         last = self._rows[-1]
         return GroupSnapshot(last["sample_id"], last["at"], 0.0, samples(last))
 

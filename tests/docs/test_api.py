@@ -1,4 +1,4 @@
-"""The public API equals the list in docs/api.md, and changes only deliberately."""
+"""The names of the public API, so that it changes only deliberately."""
 
 import importlib
 import re
@@ -9,7 +9,7 @@ import yaml
 from tests.docs.blocks import ROOT
 
 _SHOWN: Final = re.compile(r"^::: (\S+)\n((?:    .*\n)*)", re.MULTILINE)
-#: The public names; a change here is a change of the API and belongs in CHANGELOG.md.
+#: Module -> public names. A change here changes the API and needs an entry in CHANGELOG.md.
 PUBLIC: Final = {
     "assignors.assignment": {"Assignment"},
     "assignors.member": {"InvalidProblemError", "Member"},
@@ -26,7 +26,7 @@ PUBLIC: Final = {
 
 
 def test_public_names_are_these() -> None:
-    """The public names of each documented module are those listed above."""
+    """The modules and public names in docs/api.md are those in `PUBLIC`."""
     found = {}
     for name, options in _SHOWN.findall((ROOT / "docs/api.md").read_text()):
         module = importlib.import_module(name)

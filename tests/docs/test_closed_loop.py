@@ -1,4 +1,4 @@
-"""The closed loop's page shows the measured results."""
+"""The documentation page about the closed loop shows the measured results."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The example of docs/keys.md is a real broker's output."""
+"""The example of docs/keys.md is the output of the command for a real broker."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from tests.docs.blocks import ROOT, blocks
 from tests.waiting import PATIENCE_S
 
 PAGE = ROOT / "docs/keys.md"
-#: Number of records of each key; one customer has nearly a third of all records.
+#: Key -> number of records. One customer has nearly a third of all records.
 RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in range(100, 1_100)}
 
 
@@ -24,12 +24,15 @@ RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in r
 def test_example_is_what_the_command_prints(
     services: Services, kafka_topic: KafkaTopic, week: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page shows the command's output except its cost; WRITE_KEYS_PAGE=1 updates the page."""
+    """The page shows the command's output; bytes read and seconds may differ.
+
+    WRITE_KEYS_PAGE=1 updates the page.
+    """
     monkeypatch.setattr("fairlead.kafka.record_sample.MOST_S", PATIENCE_S)
     topic = kafka_topic("orders", partitions=6)
     servers = {"bootstrap.servers": services.bootstrap_servers}
     producer = Producer({**servers, "partitioner": "murmur2_random"})
-    # clock: the command reads the last minute; on a busy machine, the test may take longer.
+    # clock: the command reads records of the last minute; sending them may take longer.
     later = int((time.time() + 1_800) * 1_000)
     for key, count in RECORDS.items():
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""Every command, query, setting and program on a page is run, or at least exists."""
+"""Examples on documentation pages: commands, queries, settings and programs are correct."""
 
 from pathlib import Path
 
@@ -12,6 +12,6 @@ pytestmark = pytest.mark.postgres
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
 def test_page_shows_the_output_of_its_examples(path: Path, request: pytest.FixtureRequest) -> None:
-    """Output on the page is current; if not, run `python -m tests.docs.pages` and check it."""
+    """If the output is out of date, run `python -m tests.docs.pages` and check the new output."""
     page = path.read_text()
     assert Runner(page, lambda: str(request.getfixturevalue("week"))).rewritten() == page

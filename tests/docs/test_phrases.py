@@ -1,7 +1,7 @@
-"""Phrases that must not come back, since each has a plain replacement.
+"""Forbidden phrases, for each of which there is a plain replacement.
 
-The list prevents only the worst; readers find the rest. Belongs here: the phrases.
-Does not: phrases in the output of examples, which come from the product (`test_pages`).
+The list has only the worst phrases. Belongs here: phrases in documentation and code. Does not:
+phrases in the output of examples (`test_pages`), because they come from the code.
 """
 
 import re
@@ -13,7 +13,8 @@ import pytest
 
 from tests.docs.blocks import DOCS, ROOT, name_of
 
-#: Not allowed in pages and code. A phrase matches whole words, in any case and across line ends.
+#: Regular expressions of phrases that pages and code must not contain.
+#: They match whole words in upper or lower case, also across line ends.
 EVERYWHERE: Final = (
     "a crawling partition",
     "anew",
@@ -58,7 +59,7 @@ EVERYWHERE: Final = (
     "what is read, and what is kept",
     "what was the matter before",
 )
-#: Not allowed in pages. Once the code is free of a phrase, it moves to the list above.
+#: Phrases that pages must not contain. Move a phrase to EVERYWHERE when the code is free of it.
 IN_PAGES: Final = (
     "a looks?",
     "are told",
@@ -71,7 +72,7 @@ IN_PAGES: Final = (
     "stands",
     "told again",
 )
-#: A page that is not searched, because it keeps the exact wording of its guarantees.
+#: This page is not searched, because the wording of its guarantees must not change.
 _KEPT: Final = DOCS / "trust.md"
 _GENERATED: Final = {DOCS / "figures.md", DOCS / "settings.md"}  # generated from the code
 _CODE: Final = ("assets", "assignors", "deploy", "fairlead", "fairlead_planner", "migrations")
@@ -80,7 +81,7 @@ _SAMPLES_OF_CODE: Final = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | r
 
 
 def occurrences(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str]:
-    """Yield the places of the phrases in a text."""
+    """Yield path, line and words of each forbidden phrase in the text of a file."""
     for phrase in phrases:
         pattern = rf"\b{phrase.replace(' ', chr(92) + 's+')}\b"
         for match in re.finditer(pattern, text, re.IGNORECASE):
@@ -88,7 +89,7 @@ def occurrences(path: Path, text: str, phrases: tuple[str, ...]) -> Iterator[str
 
 
 def test_pages_are_free_of_the_old_phrases() -> None:
-    """No page has one of the phrases in its prose; code blocks and output are left out."""
+    """README and docs have no forbidden phrase. Code blocks and inline code are not searched."""
     pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - {_KEPT, *_GENERATED}
     wrong = [
         line
@@ -104,7 +105,7 @@ def test_pages_are_free_of_the_old_phrases() -> None:
 
 @pytest.mark.parametrize("folder", [*_CODE, "orchestration"])
 def test_code_is_free_of_the_old_phrases(folder: str) -> None:
-    """No message, label, docstring, comment or name in the code has one of the phrases."""
+    """No file of the folder has a forbidden phrase, in code, comments, docstrings or messages."""
     files = [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in _KINDS]
     assert files
     assert [

@@ -1,4 +1,4 @@
-"""The reasons that the runbook explains are messages in the code."""
+"""The reasons that the runbook (docs/operations.md) explains are messages in the code."""
 
 import re
 from typing import Final
@@ -7,13 +7,13 @@ import pytest
 
 from tests.docs.blocks import DOCS, ROOT
 
-#: Placeholders in the code for names in a message.
+#: Parts of a reason for which the code has a placeholder: numbers, and `...`.
 _NAMED: Final = re.compile(r"\.\.\.|\d[\d.]*(?: %)?")
 _ADJACENT: Final = re.compile(r'"\s*\n\s*f?"')
 
 
 def quoted_reasons() -> list[str]:
-    """Return the reasons in the first column of the runbook's tables."""
+    """Return the reasons in the first columns of the runbook's tables."""
     page = (DOCS / "operations.md").read_text()
     tables = re.findall(r"^\| reason \|.*\n\| ---.*\n((?:\|.*\n)+)", page, re.MULTILINE)
     rows = [row for table in tables for row in table.splitlines()]

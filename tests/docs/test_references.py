@@ -1,7 +1,7 @@
-"""Files, tests, settings, metrics, steps and relations that pages name exist.
+"""Names on documentation pages exist: files, tests, settings, metrics, steps, database relations.
 
-Belongs here: names within sentences. Does not: commands and examples, which are run or checked
-(`test_pages`), links (`test_site`).
+Belongs here: names within sentences. Does not: commands and examples (`test_pages`), links
+(`test_site`).
 """
 
 import re
@@ -20,7 +20,7 @@ _PATH: Final = re.compile(
     r"`((?:assets|assignors|benchmarks|deploy|docs|examples|fairlead|migrations|orchestration|tests"
     r"|domain|followers|store|surfaces|wire|workflows)/[\w./*-]*\w\.\w+)`"
 )
-#: A path below tests/ or of any test file, perhaps with a function.
+#: The path of a test file, or of any file in tests/; `::` and a test's name may follow.
 _TEST: Final = re.compile(
     r"(?<![\w./-])(?P<path>tests/[\w./-]*\w|[\w./-]*\btest_\w+\.py)(?:::(?P<function>\w+))?"
 )
@@ -52,7 +52,7 @@ def test_tests_that_pages_name_exist() -> None:
 
 
 def test_table_of_decisions_has_existing_files_and_names() -> None:
-    """Files in the table exist, and other names in a row occur in the row's files."""
+    """Files in the table of docs/architecture.md exist and contain the other names in their row."""
     table = (DOCS / "architecture.md").read_text().partition("| question | decided by |")[2]
     for row in re.findall(r"^\|.*\| (.*) \|$", table, re.MULTILINE):
         names, text = re.findall(r"`([^`]+)`", row), ""
@@ -64,17 +64,17 @@ def test_table_of_decisions_has_existing_files_and_names() -> None:
     assert "`" in table
 
 
-#: Names of settings in pages, as in the file or in the environment.
+#: Names of settings on pages: keys of the file, or environment variables.
 _SETTING: Final = re.compile(r"`((?:[a-z]+\.)+[a-z_]+|FAIRLEAD_[A-Z_]+)\b[^`\n]*`")
 _STEP: Final = re.compile(r"\b(?:asset|check|job|schedule|sensor)s? `(\w+)`")
 _METRIC: Final = re.compile(r"`(fairlead_\w+_(?:bytes|info|ratio|records|seconds|total|worse|up))`")
 _SQL: Final = re.compile(r"`fairlead(?:_raw)?\.([a-z_]+)`")
-#: Names that look like relations, but are files, topics or packages.
+#: Names of files, topics and packages that look like names of database relations.
 _NO_RELATIONS: Final = {"toml", "plans", "coordination", "members", "fallback"}
 
 
 def test_settings_that_pages_name_exist() -> None:
-    """Settings such as `kafka.lease`, and variables, exist; Spark's own are not checked."""
+    """Keys such as `kafka.lease` and FAIRLEAD_ variables are settings of Fairlead."""
     known = set(_settings(Settings))
     sections = {name.partition(".")[0] for name in known if "." in name} - {"spark"}
     variables = {f"FAIRLEAD_{name.replace('.', '__').upper()}" for name in known}
@@ -83,18 +83,18 @@ def test_settings_that_pages_name_exist() -> None:
 
 
 def test_every_figure_is_on_the_page_of_figures() -> None:
-    """The page of figures is up to date; if not, run `python -m tests.docs.figures`."""
+    """docs/figures.md is up to date; if it is not, run `python -m tests.docs.figures`."""
     assert FIGURES_PAGE.read_text() == figures_page()
 
 
 def test_every_setting_is_on_the_page_of_settings() -> None:
-    """The page of settings is up to date; if not, run `python -m tests.docs.settings`."""
+    """docs/settings.md is up to date; if it is not, run `python -m tests.docs.settings`."""
     assert PAGE.read_text() == settings_page()
     assert [variable for variable in OTHER_VARIABLES if variable not in PAGE.read_text()] == []
 
 
 def test_metrics_that_pages_name_exist() -> None:
-    """Each metric that a page names is in the list of docs/monitoring.md."""
+    """Each metric that a page names is in the list of metrics in docs/monitoring.md."""
     table = set(
         re.findall(r"^- `(fairlead_\w+)`", (DOCS / "monitoring.md").read_text(), re.MULTILINE)
     )
@@ -147,7 +147,7 @@ def test_drawing_of_the_pipeline_has_the_dependencies_of_assets() -> None:
 
 
 def _box_at(boxes: Mapping[str, tuple[int, ...]], x: int, y: int) -> str:
-    """Return the box on whose border a line begins or ends, within 4 px for the arrow's tip."""
+    """Return the box on whose border the point is, within 4 px because of the arrow's tip."""
     (name,) = (
         name
         for name, (left, top, width, height) in boxes.items()
@@ -170,7 +170,7 @@ def test_the_table_of_clients_names_each_fallback() -> None:
 
 
 def test_rights_of_confluent_kafka_are_those_of_the_table() -> None:
-    """The client's page lists the same rights on the coordination topic as the table."""
+    """The page of confluent-kafka and the table of rights agree about the coordination topic."""
     table = re.search(
         r"`fairlead\.coordination` \|.*\| only confluent-kafka: (.*) \|",
         (DOCS / "trust.md").read_text(),
@@ -201,7 +201,7 @@ def _missing(
 
 
 def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Yield the path of each setting."""
+    """Yield the dotted name of each setting."""
     for name, field in model.model_fields.items():
         yield prefix + name
         for part in (field.annotation, *get_args(field.annotation)):

@@ -1,4 +1,4 @@
-"""The documentation site can be built, and links in it and in the README are valid."""
+"""The documentation site: its build, its links, and its size."""
 
 import re
 import subprocess
@@ -21,15 +21,15 @@ _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return the site's folder, and the output of its build.
+    """Build the site; return its folder and the output of the build.
 
-    The build is strict: a page in no menu, or an invalid link or anchor, is an error.
+    The build is strict: it fails if a page is in no menu, or if a link or anchor is invalid.
     """
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
-        env={"NO_MKDOCS_2_WARNING": "1"},  # the theme's notice about MkDocs 2
+        env={"NO_MKDOCS_2_WARNING": "1"},  # turns off the theme's notice about MkDocs 2
         capture_output=True,
         text=True,
         check=False,
@@ -45,7 +45,7 @@ def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:
 
 
 def test_site_loads_nothing_from_other_hosts(site: tuple[Path, str]) -> None:
-    """Scripts, styles and pictures are on the same host, so pages work behind a firewall."""
+    """The site has its own copies of scripts, styles and pictures, and works behind a firewall."""
     folder, _ = site
     fetched = re.compile(r"<(?:script|link|img)\b[^>]*(?:src|href)=\"?(https?:[^\" >]+)")
     found = {
@@ -57,7 +57,7 @@ def test_site_loads_nothing_from_other_hosts(site: tuple[Path, str]) -> None:
 
 
 def test_links_in_the_repository_are_valid() -> None:
-    """Relative links of the README and of pages lead to existing files and headings."""
+    """Relative links in the README and on pages lead to existing files and headings."""
     broken = []
     for page in pages():
         text = page.read_text()
@@ -80,13 +80,13 @@ def _anchors(page: Path) -> set[str]:
 
 
 def test_documentation_is_within_its_word_limit() -> None:
-    """README and pages have at most 26,000 words, including generated lists."""
+    """The README and docs/ have at most 26,000 words, including generated lists."""
     read = {ROOT / "README.md", *DOCS.rglob("*.md")}
     assert sum(len(page.read_text().split()) for page in read) <= 26_000
 
 
 def test_the_product_has_the_documented_size() -> None:
-    """Lines of each category differ from the documented number by at most a tenth."""
+    """Lines of code of each capability are within 10 % of the number in CONTRIBUTING.md."""
     documented = {
         name: int(lines.replace(",", ""))
         for name, lines in re.findall(

@@ -1,6 +1,6 @@
-"""The example consumers, run from the wheel in a separate environment, as users do.
+"""The example consumers, run in a separate environment with the wheel, as users do.
 
-The environment has only the wheel and one client's extra, so that an import of the planner's
+The environment has only the wheel with one client's extra, so that an import of the planner's
 packages would fail.
 """
 
@@ -27,7 +27,8 @@ from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-#: Maximum import time, in multiples of numpy's. Followers take half, pandas four times.
+#: Maximum time to import followers, as a multiple of the time to import numpy.
+#: Measured: followers 0.5, pandas 4.
 SHARE = 3
 PROBE = """
 import importlib, importlib.util, json, sys, time
@@ -51,7 +52,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Client:
-    """A client library: its extra, its package, the modules for it, and its example."""
+    """A client library: its extra, its package, our modules for it, and the example's file."""
 
     extra: str
     package: str
@@ -77,7 +78,7 @@ CLIENTS = (
 
 
 class Output(NamedTuple):
-    """The standard output and the log of an example."""
+    """The standard output and the log (standard error) of an example."""
 
     lines: IO[str]
     log: IO[str]
@@ -100,7 +101,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(
     request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
-    """Install the wheel with the extra of a client into a fresh virtual environment."""
+    """Install the wheel with the extra of a client into a new virtual environment."""
     client: Client = request.param
     python = new_environment(tmp_path_factory.mktemp(client.extra), wheel, client.extra)
     return Environment(python, client)
@@ -110,10 +111,10 @@ def environment(
 def test_wheel_with_one_extra_is_all_a_consumer_needs(
     tmp_path: Path, environment: Environment
 ) -> None:
-    """Followers import little besides numpy and their client, and nothing of the planner."""
+    """The environment has none of the planner's packages, and followers are quick to import."""
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
-    # The first import compiles, and other programs may use the processor.
+    # Measure several times: the first import also compiles, and other programs may slow one down.
     for _ in range(5):
         found = json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path))
         assert found["installed"] == []
@@ -127,7 +128,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
 def test_example_reads_its_planned_share(
     environment: Environment, settings: Settings, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """Two processes print the messages of their planned shares, and end on Ctrl-C."""
+    """Two processes print the messages of their planned partitions, until Ctrl-C ends them."""
     broker = settings.kafka.bootstrap_servers
     topic = kafka_topic(partitions=3)
     shares = {"a": {topic: [2]}, "b": {topic: [0, 1]}}
@@ -156,7 +157,7 @@ def test_example_reads_its_planned_share(
 
 @contextmanager
 def example(environment: Environment, *arguments: str) -> Iterator[Output]:
-    """Run an example and yield its output; at the end Ctrl-C makes it print its status."""
+    """Run an example and yield its output; then check the status that it prints on Ctrl-C."""
     with accepting_ctrl_c():
         started = subprocess.Popen(
             [environment.python, ROOT / "examples" / environment.client.example, *arguments],
@@ -178,7 +179,7 @@ def example(environment: Environment, *arguments: str) -> Iterator[Output]:
 
 
 def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool:
-    """Return whether the broker reports that each member owns its share; False without members."""
+    """Return whether the broker reports exactly these members with these partitions."""
     try:
         members = gateway.live_group(group).members
     except GroupError:
@@ -190,7 +191,7 @@ def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool
 
 
 def wait_for_agreement(outputs: Mapping[str, Output]) -> None:
-    """Wait until confluent-kafka's members agree; the broker does not know their shares."""
+    """Wait until confluent-kafka's members log that they follow the plan. Brokers cannot tell."""
     settled = "2 members: the assignment follows plan version 1"
     for output in outputs.values():
         assert any(settled in line for line in output.log)

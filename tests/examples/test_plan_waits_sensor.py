@@ -1,4 +1,4 @@
-"""The example sensor on a database reports each plan that waits for approval once."""
+"""The example sensor, which reports each plan that waits for approval once."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
@@ -20,14 +20,14 @@ EXAMPLE = Path(__file__).parents[2] / "examples/plan_waits_sensor.py"
 
 
 class Chat:
-    """Replaces the example's `send`; raises an error while it is down."""
+    """Replaces the example's function `send`. Sending fails while `down` is set."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.down = False
 
     def __call__(self, text: str) -> None:
-        """Record a text, or raise an error if the chat is down."""
+        """Store a text, or raise ConnectionError if the chat is down."""
         if self.down:
             raise ConnectionError("the chat is down")
         self.texts.append(text)
@@ -35,13 +35,16 @@ class Chat:
 
 @pytest.fixture
 def chat() -> Chat:
-    """Return a chat that is not down."""
+    """Return a chat that works."""
     return Chat()
 
 
 @pytest.fixture
 def tick(migrated: str, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Return a function that runs a tick with a reader's login, and returns its message."""
+    """Return a function that runs one tick of the sensor with a reader's login.
+
+    The function returns the tick's skip message.
+    """
     spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
@@ -66,16 +69,16 @@ def tick(migrated: str, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def store(migrated: str) -> Iterator[PlanStore]:
-    """Return a store on the database."""
+    """Return a store in the test's database."""
     engine = create_store_engine(migrated)
     yield PlanStore(engine)
     engine.dispose()
 
 
 def age_plans(url: str, by: str) -> None:
-    """Move the creation of all plans back."""
+    """Make all plans older by an interval, for example `61 min`."""
     with psycopg.connect(url) as superuser:
-        superuser.execute("SET session_replication_role = replica")  # triggers refuse changes
+        superuser.execute("SET session_replication_role = replica")  # triggers would refuse changes
         superuser.execute(
             "UPDATE fairlead_raw.plan SET created_at = created_at - %s::interval", [by]
         )
@@ -84,7 +87,7 @@ def age_plans(url: str, by: str) -> None:
 def test_plan_that_waits_is_reported_once(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """The message has the plan's page; approved plans and plans in shadow mode are left out."""
+    """A proposed plan is reported once, with its page; approved and shadow plans are not."""
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
     drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]
@@ -106,7 +109,7 @@ def test_plan_that_waits_is_reported_once(
 def test_failed_report_is_sent_again(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """If sending fails, the tick fails; the next tick sends all plans that wait."""
+    """If sending fails, the tick fails; the next tick reports all plans that wait in one text."""
     record_decision(store, make_draft(group="first"))
     age_plans(migrated, "1 min")
     chat.down = True

@@ -1,4 +1,4 @@
-"""Settings: precedence of sources, refused values, and secrets that stay secret."""
+"""Settings: precedence of file and variables, invalid values, and secrets in messages."""
 
 import hashlib
 import traceback
@@ -16,7 +16,7 @@ SECRET = "hunter2"  # noqa: S105 - not a real one
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the path of an empty settings file."""
+    """Create an empty file that `load_settings` reads; return its path."""
     path = tmp_path / "fairlead.toml"
     path.touch()
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(path))
@@ -26,7 +26,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_variable_overrides_one_setting_of_the_file(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other settings of the same section stay."""
+    """The other settings in the same section of the file remain valid."""
     config.write_text('[kafka]\nbootstrap_servers = "file:1"\nplan_topic = "plans"\n')
     monkeypatch.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "variable:1")
     settings = load_settings()
@@ -35,7 +35,10 @@ def test_variable_overrides_one_setting_of_the_file(
 
 
 def test_changed_file_is_read_again(config: Path) -> None:
-    """Settings have the new file's name and content; an invalid file changes nothing."""
+    """After a change of the file, settings have its new content, path and hash.
+
+    If the new content is invalid, the old settings remain.
+    """
     first = load_settings()
     assert reloaded(first) is first
     text = '[[policies]]\ngroups = "orders"\n'
@@ -70,7 +73,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
     ],
 )
 def test_weak_web_login_is_refused(config: Path, toml: str, message: str) -> None:
-    """The error names the key, and does not show the secret."""
+    """The error for an insecure key of `[web]` names the key, and does not show the secret."""
     secret = "s" * 40
     token = ISSUER.format("https://login.example/keys")
     text = toml.replace("{S}", secret).replace("{T}", token)
@@ -93,7 +96,7 @@ def test_weak_web_login_is_refused(config: Path, toml: str, message: str) -> Non
     ],
 )
 def test_invalid_settings_are_named(config: Path, toml: str, name: str) -> None:
-    """The error for an unknown key or an invalid value has its full name and the file."""
+    """The error for an unknown key or an invalid value has the key's full name and the file."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=name) as caught:
         load_settings()
@@ -110,7 +113,7 @@ def test_invalid_settings_are_named(config: Path, toml: str, name: str) -> None:
     ],
 )
 def test_error_of_a_mistyped_key_has_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """If no key of the same table is similar, the error lists all of them."""
+    """The error suggests the nearest key; if none is similar, it lists all keys of the table."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -133,7 +136,7 @@ def test_errors_in_variables_name_the_variable(
 
 
 def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list of policies is an example."""
+    """For example, a variable cannot set `max_moves` of the first policy in the list."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()
@@ -143,7 +146,7 @@ def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPat
     "name", ["FAIRLEAD_KAFKA_BOOTSTRAP_SERVERS", "FAIRLEAD_STATE", "fairlead_polices"]
 )
 def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt variable, for example with one underscore for two, is an error."""
+    """A misspelt FAIRLEAD_ variable, for example with one underscore for two, is an error."""
     monkeypatch.setenv(name, "x")
     with pytest.raises(ConfigurationError, match=f"{name}: no such setting"):
         load_settings()
@@ -159,7 +162,7 @@ def test_file_that_is_not_toml_is_named(config: Path, text: str) -> None:
 
 
 def test_librdkafka_settings_pass_through(config: Path) -> None:
-    """Any librdkafka setting is passed on as text; arguments override it."""
+    """Keys of `[kafka.properties]` are passed to librdkafka as text, with the given arguments."""
     config.write_text(
         '[kafka]\nbootstrap_servers = "k:1"\n[kafka.properties]\n'
         f'"sasl.password" = "{SECRET}"\n"socket.keepalive.enable" = true\n"retries" = 3\n'
@@ -176,7 +179,7 @@ def test_librdkafka_settings_pass_through(config: Path) -> None:
 
 
 def test_secrets_are_not_shown(config: Path) -> None:
-    """The text of a settings object has no passwords, keys or database address."""
+    """`str` and `repr` of settings contain no passwords and no signing key."""
     config.write_text(
         f'[kafka]\nprivate_key = "{KEY}"\nproperties = {{"sasl.password" = "{SECRET}"}}\n'
         f'[postgres]\nurl = "postgresql://me:{SECRET}@db/fairlead"\n'
@@ -191,7 +194,7 @@ def test_secrets_are_not_shown(config: Path) -> None:
 
 @pytest.mark.parametrize("key", ["", SECRET])
 def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
-    """An unset variable would give an empty key, which would turn signing off."""
+    """An empty key, for example from an unset variable, must not turn off signing."""
     config.write_text(f'[kafka]\nprivate_key = "{key}"\n')
     with pytest.raises(ConfigurationError, match=r"kafka\.private_key") as refused:
         load_settings()
@@ -207,7 +210,7 @@ def test_empty_signing_key_is_refused(config: Path, key: str) -> None:
     ],
 )
 def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
-    """The traceback of a refused setting does not show the value either."""
+    """Neither the message nor the traceback for an invalid setting shows its secret value."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
@@ -215,7 +218,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
 
 
 def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error does not show the variable's value."""
+    """The error names the variable, and does not show its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()
@@ -223,7 +226,7 @@ def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_warehouse_is_by_default_under_the_state_directory(tmp_path: Path) -> None:
-    """A configured warehouse must be an absolute path that every executor understands."""
+    """The default is an absolute path in `state_dir`; a configured `warehouse` is used as it is."""
     assert Settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
     assert Settings(state_dir=Path("here")).warehouse_path == str(Path.cwd() / "here" / "warehouse")
     assert Settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"

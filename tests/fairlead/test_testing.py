@@ -1,4 +1,4 @@
-"""The test helpers for applications: groups in memory behave like groups on a broker."""
+"""`fairlead.testing`, the test helpers for applications: groups in memory and on a broker."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ BY_RANGE = {"a": {"t": [0, 1]}, "b": {"t": [2]}}
 
 
 def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> MemoryGroup:
-    """Return a group in memory that reads one topic and has these members."""
+    """Return a group in memory with these members, which reads a topic `t`."""
     group = MemoryGroup("g", {"t": partitions}, plans)
     for name in members:
         group.join(name)
@@ -27,7 +27,7 @@ def group_of(*members: str, plans: MemoryPlanTopic, partitions: int = 3) -> Memo
 
 
 def test_invalid_plan_is_refused_when_it_is_made() -> None:
-    """The planner refuses such plans, too."""
+    """`plan_of` refuses a partition with two owners, and a partition that does not exist."""
     with pytest.raises(InvalidPlanError, match="more than one owner"):
         plan_of("g", {"a": {"t": [0]}, "b": {"t": [0]}})
     with pytest.raises(InvalidPlanError):
@@ -35,7 +35,7 @@ def test_invalid_plan_is_refused_when_it_is_made() -> None:
 
 
 def test_newer_plan_causes_one_request() -> None:
-    """Older and equal plans cause none."""
+    """A newer plan makes each member request a rebalance once; older and equal plans do not."""
     plans = MemoryPlanTopic()
     group = group_of("a", "b", plans=plans)
     assert group.rebalance() == BY_RANGE
@@ -50,7 +50,7 @@ def test_newer_plan_causes_one_request() -> None:
 
 
 def test_unsigned_plans_are_not_followed_with_keys() -> None:
-    """With public keys, members in memory follow only signed plans, as on a broker."""
+    """If public keys are set, members in memory follow only signed plans, as on a broker."""
     signer = Signer.new("k")
     plans = MemoryPlanTopic()
     options = FollowOptions(public_keys=signer.public_text(), rejoin_jitter_s=0.0)
@@ -66,7 +66,7 @@ def test_unsigned_plans_are_not_followed_with_keys() -> None:
 
 
 def test_errors_have_the_name_of_the_member() -> None:
-    """An unknown member leaves, or a member joins twice."""
+    """If an unknown member leaves, or a member joins twice, the error names the member."""
     group = group_of("a", plans=MemoryPlanTopic())
     with pytest.raises(GroupError, match="no member b"):
         group.leave("b")
@@ -76,7 +76,7 @@ def test_errors_have_the_name_of_the_member() -> None:
 
 
 def test_follower_reads_plans_from_memory() -> None:
-    """Custom adapters can be tested without a connection."""
+    """A `Follower` can read plans from memory, so custom adapters can be tested without Kafka."""
     plans = MemoryPlanTopic()
     plans.publish(plan_of("g", SHARES, version=9))
     follower = Follower("g", FollowOptions(), plans.open)
@@ -90,7 +90,7 @@ def test_follower_reads_plans_from_memory() -> None:
 def test_group_on_a_broker_ends_with_the_same_shares(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """Two kafka-python followers own the same shares as the group in memory."""
+    """Two kafka-python followers of a plan own the same partitions as the members in memory."""
     topic = kafka_topic(partitions=5)
     plan = plan_of(unique_name, {"a": {topic: [4]}, "gone": {topic: [0, 1, 2, 3]}})
     memory = MemoryPlanTopic()
@@ -108,5 +108,5 @@ def test_group_on_a_broker_ends_with_the_same_shares(
 
 
 def owns(member: Member, share: Mapping[str, Sequence[int]]) -> bool:
-    """Return whether a real consumer owns exactly this share."""
+    """Return whether a real consumer owns exactly these partitions."""
     return member.status().owned == share

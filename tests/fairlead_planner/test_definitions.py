@@ -1,4 +1,4 @@
-"""The planner's definitions in a project with its own definitions."""
+"""The planner's Dagster definitions, merged into a project with its own definitions."""
 
 import dagster as dg
 import pytest
@@ -9,11 +9,11 @@ from orchestration.jobs import STEPS
 
 @dg.asset
 def invoices() -> None:
-    """Stand for the project's own assets."""
+    """Return nothing: an asset that the project defines itself."""
 
 
 def test_planning_job_has_no_assets_of_the_project() -> None:
-    """The job has only the planner's steps and checks."""
+    """The job `planning` has only the planner's assets and checks."""
     merged = dg.Definitions.merge(dg.Definitions(assets=[invoices]), definitions())
     job = merged.resolve_job_def("planning")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == set(STEPS)
@@ -21,14 +21,14 @@ def test_planning_job_has_no_assets_of_the_project() -> None:
 
 
 def test_planning_always_runs_in_one_process() -> None:
-    """Each further process would start a Spark session."""
+    """The job ignores a project's multiprocess executor: each process would start Spark."""
     project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
     merged = dg.Definitions.merge(project, definitions())
     assert merged.resolve_job_def("planning").executor_def is dg.in_process_executor
 
 
 def test_project_can_set_the_schedule() -> None:
-    """A project can also set other arguments of Definitions."""
+    """`definitions` accepts a cron schedule, and arguments of Dagster's `Definitions`."""
     (schedule,) = definitions(planning_schedule="*/5 * * * *").schedules or []
     assert isinstance(schedule, dg.ScheduleDefinition)
     assert schedule.cron_schedule == "*/5 * * * *"
@@ -36,7 +36,7 @@ def test_project_can_set_the_schedule() -> None:
 
 
 def test_component_refuses_unknown_keys() -> None:
-    """A misspelt key in `defs.yaml` is an error."""
+    """The component accepts `planning_schedule` in a `defs.yaml`; a misspelt key is an error."""
     assert PlannerComponent.resolve_from_yaml("planning_schedule: '0 * * * *'") == (
         PlannerComponent(planning_schedule="0 * * * *")
     )

@@ -1,4 +1,4 @@
-"""The planner in a Dagster project with the installed wheel, without the checkout."""
+"""The planner in a Dagster project that has the installed wheel but not the checkout."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ VALIDATE = (
     *("-m", "dagster", "definitions", "validate"),
     *("-m", "fairlead_planner.orchestration.definitions"),
 )
-#: Prints the contents of the definitions, and the files of the imported modules.
+#: Program that prints what a project's definitions contain, and the files of imported modules.
 SHOW = """
 import json, sys
 import dagster as dg
@@ -78,7 +78,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a Dagster project whose package is called billing and has no definitions yet."""
+    """Create a Dagster project with the package `billing`, without definitions; return its path."""
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (tmp_path / "billing").mkdir()
     (tmp_path / "billing/__init__.py").touch()
@@ -86,7 +86,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
-    """Check that a project's definitions have all of the planner, loaded from the wheel."""
+    """Check that a project's definitions contain the whole planner, imported from the wheel."""
     facts = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
     assert facts["assets"] == sorted([*STEPS, *own])
     assert facts["schedules"] == {"planning_schedule": cron}
@@ -101,13 +101,13 @@ def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
 
 
 def test_project_merges_the_planner_in_one_line(python: Path, project: Path) -> None:
-    """The project has its own assets and those of the planner, loaded from the wheel."""
+    """`Definitions.merge` gives a project its own assets and the whole planner."""
     (project / "billing/definitions.py").write_text(MERGED)
     check_whole(python, project, "*/15 * * * *", "invoices")
 
 
 def test_project_has_the_planner_as_a_component(python: Path, project: Path) -> None:
-    """A folder with a `defs.yaml` adds the planner to a Dagster project."""
+    """A folder with a `defs.yaml` adds the whole planner to a Dagster project."""
     (project / "billing/definitions.py").write_text(FOUND_IN_A_FOLDER)
     (project / "billing/defs/planner").mkdir(parents=True)
     (project / "billing/defs/__init__.py").touch()
@@ -116,7 +116,7 @@ def test_project_has_the_planner_as_a_component(python: Path, project: Path) -> 
 
 
 def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> None:
-    """Dagster validates the planner's module as such."""
+    """`dagster definitions validate` accepts the planner's module as a code location."""
     home = tmp_path / "home"
     home.mkdir()
     done = subprocess.run(
@@ -136,7 +136,7 @@ def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> No
     "::test_group_is_planned_by_the_installed_planner"
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
-    """The installed command's usage has its installed module name."""
+    """The help of `python -m fairlead_planner.orchestration` shows this name of the command."""
     usage = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
     assert "usage: python -m fairlead_planner.orchestration" in usage
 

@@ -1,4 +1,4 @@
-"""Migrations agree with the models; a migration is completed, or changes nothing."""
+"""Migrations: agreement with the models, failures, roles, comments, and kept columns."""
 
 import shutil
 import subprocess
@@ -69,7 +69,7 @@ UNCOMMENTED = """
 
 @pytest.fixture
 def engine(database: str) -> Iterator[Engine]:
-    """Return an engine on an empty database."""
+    """Return an SQLAlchemy engine for an empty database."""
     engine = create_store_engine(database)
     yield engine
     engine.dispose()
@@ -81,7 +81,7 @@ def rows(engine: Engine, query: str) -> set[tuple[str, ...]]:
 
 
 def test_database_with_another_encoding_is_refused(database: str) -> None:
-    """The error has the remedy, and is raised before anything is written."""
+    """The error for a database that is not in UTF-8 contains the solution, `ENCODING 'UTF8'`."""
     ascii_only = make_url(database).set(database=f"{make_url(database).database}_ascii")
     with psycopg.connect(database, autocommit=True) as connection:
         made = f"CREATE DATABASE {ascii_only.database} TEMPLATE template0"
@@ -94,7 +94,10 @@ def test_database_with_another_encoding_is_refused(database: str) -> None:
 
 
 def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
-    """Alembic compares tables and indexes; constraints are compared in Postgres."""
+    """A migrated database has the models' tables, indexes and constraints.
+
+    Alembic compares tables and indexes. This test compares constraints, as Postgres shows them.
+    """
     migrate.upgrade(database)
     migrate.check(database)
     migrated = rows(engine, CONSTRAINTS)
@@ -107,7 +110,7 @@ def test_migrations_and_models_agree(database: str, engine: Engine) -> None:
 
 
 def test_check_finds_differences(database: str, engine: Engine) -> None:
-    """One database has an added column, another was never migrated."""
+    """The check fails for a database that was never migrated, and for one with another column."""
     with pytest.raises(ConfigurationError, match="fairlead db upgrade"):
         migrate.check(database)
     migrate.upgrade(database)
@@ -118,7 +121,7 @@ def test_check_finds_differences(database: str, engine: Engine) -> None:
 
 
 def test_failed_migration_changes_nothing(database: str, engine: Engine) -> None:
-    """A migration is one transaction: if a name is taken, no table is left."""
+    """A migration is one transaction: if it fails because a name is taken, it leaves no table."""
     with transaction(engine) as connection:
         connection.execute(text("CREATE SCHEMA fairlead"))
         connection.execute(text("CREATE VIEW fairlead.adoption AS SELECT 1"))
@@ -128,7 +131,7 @@ def test_failed_migration_changes_nothing(database: str, engine: Engine) -> None
 
 
 def test_simultaneous_upgrades_succeed(database: str) -> None:
-    """Two upgrades take turns."""
+    """If two processes upgrade a database, one waits for the other, and both succeed."""
     program = "import sys; from fairlead.store.migrate import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-c", program, database]
     upgrades = [subprocess.Popen(command) for _ in range(2)]
@@ -137,17 +140,17 @@ def test_simultaneous_upgrades_succeed(database: str) -> None:
 
 
 def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
-    """Objects are schemas, tables, views, columns and functions for people."""
+    """All schemas, tables, views, columns, and functions for people have a comment in Postgres."""
     migrate.upgrade(database)
     assert rows(engine, UNCOMMENTED) == set()
 
 
 def test_owner_without_createrole_gets_the_statements(own_services: Path) -> None:
-    """After an administrator has run these statements, the owner can migrate.
+    """The error has SQL for an administrator, after which the owner can migrate.
 
-    In the second database, the roles exist, and the owner has only a schema.
+    In the first database, the roles are missing. In the second, the owner may not create schemas.
     """
-    server = Postgres(own_services / "postgres")  # has no roles of other tests
+    server = Postgres(own_services / "postgres")  # without roles that other tests created
     if server.state_dir.exists():
         shutil.rmtree(server.state_dir)
     server.start()
@@ -184,7 +187,7 @@ def test_schema_of_the_first_release_is_kept(migrated: str) -> None:
 
 
 def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) -> None:
-    """Comments of columns in tables and views equal the meanings of their figures."""
+    """If a column holds a figure, its comment is the figure's meaning in `domain.figures`."""
     engine = create_store_engine(migrated)
     try:
         found = rows(engine, COMMENTS)
@@ -200,7 +203,7 @@ def test_comments_of_columns_are_the_meanings_of_their_figures(migrated: str) ->
 
 
 def _meaning(column: str) -> str | None:
-    """Return the meaning of a figure's column; None for other columns."""
+    """Return the meaning of the figure with a column's name, or None if there is no such figure."""
     try:
         return figure(column).meaning
     except KeyError:

@@ -1,4 +1,4 @@
-"""An invented next revision keeps stored rows; databases of other builds are refused."""
+"""Upgrades to an invented next revision, and databases of other builds of Fairlead."""
 
 import shutil
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def upgrade():
     op.add_column("plan", priority, schema="fairlead_raw")
     op.execute("CREATE OR REPLACE VIEW fairlead.plan AS SELECT * FROM fairlead_raw.plan")
 """
-# A row in every table; triggers add some of them.
+# SQL that inserts at least one row into every table, in part by triggers.
 ROWS = """
 SELECT ensure_day('2026-01-31'), ensure_day('2026-02-01');
 
@@ -121,7 +121,7 @@ COLUMNS = """
 
 @pytest.fixture
 def another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return a copy of the migrations that can be edited; it is used until `monkeypatch.undo`."""
+    """Copy the migrations to a folder, which Fairlead uses until `monkeypatch.undo`; return it."""
     migrations = tmp_path / "migrations"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(migrate.MIGRATIONS, migrations, ignore=ignored)
@@ -131,7 +131,7 @@ def another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(migrated: str) -> Iterator[Engine]:
-    """Return an engine on a migrated database, whose tables need no schema name."""
+    """Return an engine for a migrated database; its queries need no schema name for tables."""
     searched = make_url(migrated).update_query_dict({"options": "-csearch_path=fairlead_raw"})
     engine = create_store_engine(searched.render_as_string(hide_password=False))
     yield engine
@@ -142,7 +142,7 @@ def engine(migrated: str) -> Iterator[Engine]:
 def test_rows_survive_the_next_revision(
     migrated: str, engine: Engine, another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All rows of all tables stay the same; the present build then refuses the database."""
+    """The next revision keeps all rows. The present build then refuses the upgraded database."""
     with transaction(engine) as connection:
         connection.execute(text(ROWS))
         columns = {row.table: row.names for row in connection.execute(text(COLUMNS))}
@@ -170,7 +170,7 @@ def test_rows_survive_the_next_revision(
 def test_name_of_the_first_revision_depends_on_every_file(
     another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change in any file of the schema changes the revision's name."""
+    """A change in any file that defines the schema changes the revision's name."""
     tables = shutil.copytree(Path(models.__file__).parent, another_build / "models")
     monkeypatch.setattr(models, "__file__", str(tables / "__init__.py"))
     names = [migrate.head()]
@@ -185,7 +185,7 @@ def test_name_of_the_first_revision_depends_on_every_file(
 @pytest.mark.postgres
 @pytest.mark.parametrize("revision", ["0001", "0001_0123abcd", "0015"])
 def test_unknown_schema_is_not_upgraded(migrated: str, engine: Engine, revision: str) -> None:
-    """Another build made the schema."""
+    """A database with a revision of another build is refused, with advice to recreate it."""
     with transaction(engine) as connection:
         connection.execute(
             text("UPDATE fairlead.alembic_version SET version_num = :revision"),

@@ -1,4 +1,4 @@
-"""Commands of a person, for a group of real consumers on real services."""
+"""A person's commands in a shell, for a group of real consumers on real services."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.orchestration.test_planning import planned_shares
 from tests.pipeline import APPROVED_BY_A_PERSON, APPROVED_BY_POLICY, Pipeline
 from tests.waiting import eventually
 
-#: Log lines of a planning run, one before each step.
+#: Lines that a planning run logs in this order, one at the start of each step.
 STEPS = [
     "Reading the offsets and members of 1 group",
     f"Analysing 1 group, with up to {plural(len(Policy().assignors), 'candidate')}",
@@ -48,7 +48,7 @@ def answer(*arguments: str) -> dict[str, Any]:
 
 @pytest.fixture
 def planned_from_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that runs `python -m orchestration` for a group."""
+    """Return a function that plans a group like `python -m orchestration`, and checks the log."""
     home = tmp_path / "dagster"
     home.mkdir()
     monkeypatch.setenv("DAGSTER_HOME", str(home))
@@ -69,7 +69,10 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     planned_from_a_shell: Callable[[str], None],
     unique_name: str,
 ) -> None:
-    """After each command, consumers follow version 1, fall back, or follow it again."""
+    """The consumers follow version 1 of the plan, fall back after its withdrawal, follow it again.
+
+    When a member has left, a rollback to version 1 is refused.
+    """
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)

@@ -1,4 +1,4 @@
-"""Definitions of the code location, as Dagster's UI and daemon see them."""
+"""Dagster's code location: the import of its definitions, and the jobs for people."""
 
 import os
 import subprocess
@@ -13,7 +13,8 @@ from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
-#: Run first in a new process: from then on any connection, process or written file is an error.
+#: Program that imports the definitions and prints the names of all imported packages.
+#: It fails if the import connects to a server, starts a process or writes a file.
 NO_IO = """
 import os, sys
 def refuse(event, arguments):
@@ -30,7 +31,7 @@ print(*{module.partition(".")[0] for module in sys.modules})
 
 @pytest.mark.parametrize("reason", ["", " "])
 def test_jobs_of_persons_require_a_reason(reason: str) -> None:
-    """The plan's history has the reason."""
+    """An empty reason is an error, because the reason becomes part of the plan's history."""
     assert GroupConfig(group="orders", reason="CHG-1234").reason == "CHG-1234"
     with pytest.raises(ValueError, match="reason"):
         GroupConfig(group="orders", reason=reason)
@@ -55,12 +56,12 @@ def imported() -> set[str]:
 
 @pytest.mark.long
 def test_import_does_no_io() -> None:
-    """The import makes no connection, starts no process and writes no file."""
+    """Importing the definitions makes no connection, starts no process and writes no file."""
     assert "orchestration" in imported()
 
 
 @pytest.mark.long
 def test_optional_modules_are_imported_only_on_use() -> None:
-    """Spark, plots, solvers and clients would slow down each process."""
+    """The definitions do not import Spark, plots, solvers or clients, which take long to import."""
     late = {"matplotlib", "ortools", "pandas", "aiokafka", "pyspark"}
     assert not late & imported()

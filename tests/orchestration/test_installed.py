@@ -1,4 +1,4 @@
-"""The planner run from the installed wheel, without a checkout."""
+"""The planner, run from an installed wheel instead of the checkout."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_group_is_planned_by_the_installed_planner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The planner starts its own Spark, and consumers follow the plan."""
+    """The planner uses its own Spark, publishes a plan, and consumers follow the plan."""
     python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
     home = tmp_path / "dagster"
     home.mkdir()

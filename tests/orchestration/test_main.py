@@ -1,4 +1,4 @@
-"""`python -m orchestration` when runs fail, without any service."""
+"""Runs of `python -m orchestration` that fail. The test needs no services."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from orchestration.shell import run
 def test_failed_run_is_counted_and_the_next_one_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cohorts that are no range need two runs."""
+    """Cohorts that do not form one range take two runs: both start, and both count as failed."""
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))

@@ -1,7 +1,7 @@
-"""Faults around the planner prevent no correct plan, and cause no wrong message.
+"""Plans and messages are correct in spite of faults around the planner.
 
-The faults are wrong clocks, two simultaneous runs, a missing database and damaged files. Kills are
-in `tests/fairlead/workflows/test_crashes.py`.
+The faults are wrong clocks, two simultaneous runs, a missing database, damaged files and a full
+disk. `tests/fairlead/workflows/test_crashes.py` tests kills of the planner.
 """
 
 import shutil
@@ -38,16 +38,16 @@ pytestmark = [
 ]
 
 HOUR = timedelta(hours=1)
-#: Time between the invented samples of `tests.recalled`.
+#: Time between the samples that `Pipeline.recall` invents.
 STEP = timedelta(minutes=5)
-#: Heavy partitions of `SKEWED`, both owned by member one.
+#: The heavy partitions of `SKEWED`. At first, member `one` owns both.
 HEAVY = (0, 1)
 PLANNER = {"assets", "fairlead", "orchestration"}
 
 
 @contextmanager
 def clock_off(by: timedelta) -> Iterator[None]:
-    """Make the planner's modules read a wrong clock; brokers and database keep the right time."""
+    """Make the clock of the planner's modules wrong; brokers and database keep the right time."""
 
     class Clock(datetime):
         @classmethod
@@ -62,7 +62,7 @@ def clock_off(by: timedelta) -> Iterator[None]:
 
 
 def requested(pipeline: Pipeline) -> dg.RunRequest:
-    """Return the sensor's only run request."""
+    """Return the only run request of the planning sensor."""
     tick = pipeline.sensor("planning_sensor")
     assert tick.run_requests, tick.skip_message
     (request,) = tick.run_requests
@@ -70,7 +70,7 @@ def requested(pipeline: Pipeline) -> dg.RunRequest:
 
 
 def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessResult:
-    """Run the job that the sensor requests."""
+    """Run the planning job as the planning sensor requests it."""
     request = requested(pipeline)
     assert request.partition_key is not None
     options = {"run_config": request.run_config, "tags": request.tags}
@@ -78,7 +78,7 @@ def run_requested(pipeline: Pipeline, **arguments: Any) -> dg.ExecuteInProcessRe
 
 
 def assert_relieved(pipeline: Pipeline, group: str) -> None:
-    """Check that the group has one plan, which separates the two heavy partitions."""
+    """Check that the group has one plan, which gives the heavy partitions to different members."""
     document = pipeline.only_version(group).verify()
     of_heavy = [
         name
@@ -91,7 +91,7 @@ def assert_relieved(pipeline: Pipeline, group: str) -> None:
 
 
 def row_of(pipeline: Pipeline, group: str) -> dict[str, Any]:
-    """Return a group's row in the output of `fairlead groups`."""
+    """Return a group's row of the table that `fairlead groups` shows."""
     (row,) = [row for row in read_groups(pipeline.store.engine) if row["group"] == group]
     return row
 
@@ -99,14 +99,17 @@ def row_of(pipeline: Pipeline, group: str) -> dict[str, Any]:
 def test_clock_that_jumps_an_hour(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Samples and runs report a wrong clock and store nothing; they continue when it is right."""
+    """While the planner's clock is wrong, sampling and planning fail and store nothing.
+
+    When the clock is right again, the group is sampled and planned.
+    """
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)
     before = row_of(pipeline, group)
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
-    # On a busy machine a slow sample would make the next one a run.
+    # On a busy machine, a sample may be so slow that the next sample would be a run.
     monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
         series = pipeline.warehouse.snapshots()
@@ -119,7 +122,7 @@ def test_clock_that_jumps_an_hour(
     assert row_of(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
-    # No record has arrived since the first sample, which may be minutes old: start again.
+    # Discard the first sample, which may be minutes old: no record has arrived since then.
     shutil.rmtree(Path(pipeline.settings.warehouse_path) / "samples")
     sample(pipeline, group)
     assert run_requested(pipeline).success
@@ -132,7 +135,7 @@ def test_clock_that_jumps_an_hour(
 def test_two_runs_over_one_cohort(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Two simultaneous runs use their own snapshots, and make one plan for each group."""
+    """Each of two simultaneous runs uses its own snapshot. Only one plan per group is made."""
     a, b = names = [f"{unique_name}-{name}" for name in "ab"]
     for name in names:
         start_consumers(name)
@@ -150,7 +153,7 @@ def test_two_runs_over_one_cohort(
         assert pipeline.run("planning", "fleet", run_config=run_config({"fleet": [b]})).success
         return decide_on(*arguments)
 
-    with pytest.MonkeyPatch.context() as patch:  # the first run has not decided yet
+    with pytest.MonkeyPatch.context() as patch:  # the second run starts before the first decides
         patch.setattr("assets.assignment_plan.decide_on", second)
         patch.setattr("fairlead.workflows.snapshot_decisions.AT_ONCE", 1)
         assert pipeline.run("planning", "fleet").success
@@ -172,7 +175,7 @@ def test_two_runs_over_one_cohort(
 
 @contextmanager
 def database_away(pipeline: Pipeline) -> Iterator[None]:
-    """End every connection to the pipeline's database, and refuse new ones in the block."""
+    """End all connections to the pipeline's database; refuse new connections within the block."""
     url = pipeline.store.engine.url
     name, server = sql.Identifier(str(url.database)), url.set(database="postgres")
     address = server.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -190,9 +193,9 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
 def test_outage_of_the_database_for_fifty_minutes(
     pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
 ) -> None:
-    """Samples are archived meanwhile; the first one afterwards uses them and requests a plan.
+    """During the outage, samples are archived; the first sample after it requests a plan.
 
-    A slow machine plans minutes later, so the samples are five minutes apart.
+    Samples are five minutes apart, so that delays on a slow machine are short in comparison.
     """
     pipeline.configure(f'[discovery]\ninclude = ["{unique_name}"]\n')
     pipeline.know(unique_name)
@@ -234,13 +237,13 @@ def test_outage_of_the_database_for_fifty_minutes(
     )
     assert run_requested(pipeline).success
     assert_relieved(pipeline, unique_name)
-    assert row_of(pipeline, unique_name)["since"] > now  # it could not be stored earlier
+    assert row_of(pipeline, unique_name)["since"] > now  # none could be stored before
 
 
 def test_damaged_sample_files_prevent_no_plan(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
-    """Damaged files are set aside; their groups are planned from the others."""
+    """Damaged files of samples are moved to another folder; plans are made from the other files."""
     trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
@@ -257,7 +260,7 @@ def test_damaged_sample_files_prevent_no_plan(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # this sample requests a run, which takes its own sample
+    )  # damages the sample that requests the run; the run takes another sample
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)
@@ -266,7 +269,7 @@ def test_damaged_sample_files_prevent_no_plan(
 
 
 def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """The tick reports that the sample is not stored, and which group needs a plan."""
+    """The tick reports that the sample cannot be stored, and still names the group to plan."""
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)
     with no_room():

@@ -1,4 +1,4 @@
-"""A person's operations in Dagster, for a group of real consumers on real services."""
+"""Jobs that people run in Dagster, for a group of real consumers on real services."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
-#: For each job name on standard input, runs the job and prints whether Spark is imported.
+#: Program that runs each job named on standard input, and prints whether Spark was imported.
 APPROVE_AND_WITHDRAW = """
 import sys
 import dagster as dg
@@ -36,7 +36,7 @@ with dg.DagsterInstance.ephemeral() as instance:
 
 
 def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    """Return the metadata of the operation's run."""
+    """Return the metadata of a job's only output."""
     (output,) = (event for event in result.all_events if event.is_successful_output)
     return {name: value.value for name, value in output.step_output_data.metadata.items()}
 
@@ -44,7 +44,10 @@ def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
 def test_plan_is_approved_withdrawn_and_rolled_back_to(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Consumers follow the plan, fall back, and follow it again; two jobs do not import Spark."""
+    """Consumers follow the approved plan, fall back after its withdrawal, and follow it again.
+
+    The jobs `approve` and `withdraw` do not import Spark.
+    """
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
@@ -58,7 +61,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         assert process.stdout.readline() == "False\n"
 
         def adopted() -> bool:
-            pipeline.sensor("approved_plans")  # repeatedly, as the daemon does
+            pipeline.sensor("approved_plans")  # repeatedly, like the daemon
             return consumers.owned == planned
 
         planned = planned_shares(pipeline, consumers, 1)
@@ -79,7 +82,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
         return [row["state"] for row in pipeline.history(unique_name)]
 
     def followed_again() -> bool:
-        pipeline.sensor("approved_plans")  # repeatedly, as the daemon does
+        pipeline.sensor("approved_plans")  # repeatedly, like the daemon
         return consumers.owned == planned
 
     eventually(followed_again, lambda: f"the plan is followed again: {states()} {consumers.owned}")
@@ -96,7 +99,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
 
 
 def test_refused_operation_is_not_retried(pipeline: Pipeline, unique_name: str) -> None:
-    """The error has the reason; a retry cannot change the plan's state."""
+    """The job fails with the reason. It is not retried, because a retry would be refused, too."""
     result = pipeline.operate("reject", group=unique_name, version=7, reason="no")
     assert not result.success
     (failure,) = (event for event in result.all_events if event.is_step_failure)

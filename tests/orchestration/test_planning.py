@@ -1,4 +1,4 @@
-"""Whole planning runs: real consumers on a real broker, real Spark, real Postgres."""
+"""Whole planning runs with real consumers, Kafka, Spark and Postgres."""
 
 from collections.abc import Callable
 
@@ -21,14 +21,14 @@ pytestmark = [
 ]
 
 
-#: Bytes. Maximum size of the metadata of one partition's event.
+#: Bytes. Maximum size of a materialization with its metadata, for one Dagster partition.
 MOST_BYTES = 100_000
-#: Configuration of a run that waits until a new plan is followed.
+#: Run configuration with which a run waits until consumers follow a new plan.
 PATIENTLY = {"ops": {"plan_adoption": {"config": {"wait_s": PATIENCE_S}}}}
 
 
 def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> dict[str, list[int]]:
-    """Return each consumer's partitions in a stored version."""
+    """Return each consumer's partitions in a version of the group's plan."""
     document = PlanDocument.from_bytes(pipeline.store.get(consumers.group, version).document)
     return {
         name: share.partitions[consumers.topic].tolist() for name, share in document.members.items()
@@ -36,7 +36,7 @@ def planned_shares(pipeline: Pipeline, consumers: Consumers, version: int) -> di
 
 
 def numbers(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, float]:
-    """Return the numbers in an asset's metadata, which Dagster plots over time."""
+    """Return those metadata of an asset that are numbers, which Dagster plots over time."""
     facts = metadata(result, asset).items()
     return {name: value for name, value in facts if isinstance(value, int | float)}
 
@@ -46,7 +46,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 ) -> None:
     """A run stores, approves and publishes a plan, which the consumers follow.
 
-    The adoption job reports a consumer that leaves afterwards.
+    After a consumer leaves, the remaining one owns all partitions, and adherence is still 1.
     """
     consumers = start_consumers(unique_name)
     eventually(lambda: consumers.owned == {"one": [0, 1], "two": [2, 3]}, "they follow range")
@@ -62,7 +62,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     assert version["adherence"] == 1
     assert version["lag_max_before"] == 180
     assert version["lag_max_predicted"] < 180
-    assert version["lag_max_achieved"] is None  # measured by the next snapshot
+    assert version["lag_max_achieved"] is None  # the next snapshot will measure it
     plan, record = pipeline.only_version(unique_name), pipeline.record(unique_name)
     assert record is not None
     assert record.value == plan.document
@@ -95,7 +95,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["position, or reason"]
 
-    # Under the fitted plan, the remaining member owns all partitions; the newest sample counts.
+    # Fitted to the remaining member, the plan gives it all partitions.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)
@@ -106,7 +106,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 def test_one_run_covers_a_range_of_cohorts_and_no_other(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Two of three groups are planned in one run from one snapshot."""
+    """A run for two of three groups plans both from one snapshot, and not the third group."""
     names = [f"{unique_name}-{number}" for number in range(3)]
     for name in names:
         start_consumers(name)
@@ -129,7 +129,7 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
         if materialization.asset_key == dg.AssetKey("partition_lag"):
             assert (
                 materialization.metadata["total lag (records)"].value == 190
-            )  # only of its own group
+            )  # the lag of the partition's own group
 
 
 def test_invalid_group_does_not_delay_others_and_is_tried_again(
@@ -138,9 +138,9 @@ def test_invalid_group_does_not_delay_others_and_is_tried_again(
     join_raw: Callable[[str, bytes], None],
     unique_name: str,
 ) -> None:
-    """A group with invalid metadata causes a warning; the others are planned.
+    """A group that cannot be read fails a check; the other group of its cohort is planned.
 
-    In a second run, the others' decision is 'no change' with a reason, without a new version.
+    A second run tries to read the group again. For the other group it decides "no change".
     """
     good, broken = f"{unique_name}-a", f"{unique_name}-b"
     consumers = start_consumers(good)
@@ -187,9 +187,9 @@ def test_groups_with_nothing_to_plan(
     commit: Commit,
     unique_name: str,
 ) -> None:
-    """Missing groups are reported; empty and healthy groups are measured, but get no plan.
+    """No plan is published for a missing, an empty and a healthy group. Each has a decision.
 
-    Each group has its decision, and nothing is published.
+    The missing group fails a check. The lag of the other two is measured.
     """
     gone, left, light = groups = [f"{unique_name}-{name}" for name in ("gone", "left", "light")]
     topic = kafka_topic()

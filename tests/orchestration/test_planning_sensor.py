@@ -1,4 +1,4 @@
-"""Runs that the sensor requests after samples: one at a time, for all groups that need a plan."""
+"""The planning sensor: after samples, it requests one run for all groups that need a plan."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def requested(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Return the groups by cohort of each run that the sensor requests."""
+    """Return {cohort: groups to plan} for each run that the sensor requests."""
     tick = pipeline.sensor("planning_sensor")
     return [
         request.run_config["ops"]["group_offsets"]["config"]["only"]
@@ -25,14 +25,14 @@ def requested(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 def skipped(pipeline: Pipeline) -> str:
-    """Return why the sensor requests nothing."""
+    """Return the reason for which the sensor requests no run."""
     tick = pipeline.sensor("planning_sensor")
     assert not tick.run_requests
     return str(tick.skip_message)
 
 
 def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
-    """Record a decision on a group."""
+    """Store the decision "no change" on a group, made at the given time."""
     known = "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING"
     pipeline.sql(known, group)
     pipeline.sql("SELECT fairlead_raw.ensure_day(%s)", at.date())
@@ -41,14 +41,14 @@ def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
 
 
 def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """The run's tags have names and reasons; healthy groups are left out."""
+    """A tag of the run names two groups and the reasons; the healthy group is left out."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "There is no sample yet" in skipped(pipeline)
     assert f"2 groups need a plan: {a}, {c}" in sample(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
-    first, second = (a, c) if request.partition_key == a else (c, a)  # the newest comes first
+    first, second = (a, c) if request.partition_key == a else (c, a)  # newest cohort first
     assert request.partition_key == first
     assert request.run_config == run_config({first: [first], second: [second]})
     assert f"2 groups: {first}, {second}. {first}: unbalanced: " in request.tags[WHY_TAG]
@@ -56,7 +56,7 @@ def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group:
 
 
 def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """After a failure, no run is requested for some time."""
+    """While a planning run is in progress, the sensor requests none. After a failure, it waits."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)
@@ -76,7 +76,7 @@ def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: 
 def test_request_after_a_decision_is_repeated_later(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """A group with a recent decision does not get a new run at every sample."""
+    """A group that needs a plan gets a run again only some time after its last decision."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)
@@ -91,7 +91,7 @@ def test_request_after_a_decision_is_repeated_later(
 def test_groups_without_a_recent_decision_are_planned(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """Within each cadence every group gets a decision, including healthy ones."""
+    """A run is requested even for a healthy group if its last decision is older than `cadence`."""
     a, b = (make_group(name, trouble=False) for name in "ab")
     prefix = a.removesuffix("-a")
     pipeline.configure(
@@ -108,13 +108,13 @@ def test_groups_without_a_recent_decision_are_planned(
 def test_missing_brokers_skip_one_tick(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick prints no traceback; the next one takes a sample."""
+    """If the brokers do not answer, a tick is skipped with a message; the next takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")
         away.setattr("orchestration.samples.PATIENCE_S", 1.0)
         librdkafka = AdminClient({"bootstrap.servers": "localhost:1", "log_level": 0})
-        by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
+        by_itself: Any = librdkafka.list_consumer_groups()  # would wait for a minute
         assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)
         assert not by_itself.done()
     assert "Sampled 1 groups" in str(pipeline.sensor("group_samples").skip_message)

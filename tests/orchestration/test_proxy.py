@@ -1,4 +1,4 @@
-"""The proxy's header names the person of a run; other data from a client do not count."""
+"""The person who launched a run in Dagster is the one in the proxy's header, and no other."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -55,7 +55,7 @@ mutation Again($params: ReexecutionParams!) {
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    """Return an instance whose runs the coordinator queues."""
+    """Return a Dagster instance with our run coordinator, which queues runs."""
     (tmp_path / "dagster.yaml").write_text(DAGSTER_YAML)
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         yield instance
@@ -63,7 +63,7 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 
 @pytest.fixture
 def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
-    """Return the address of Dagster's webserver with one code location."""
+    """Run Dagster's webserver with one code location; return its address."""
     from dagster_webserver.webserver import DagsterWebserver  # noqa: PLC0415 - it takes a second
 
     location = tmp_path / "location.py"
@@ -79,7 +79,10 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
-    """The name in the header replaces a client's own tag; without a header, the tag is empty."""
+    """The name in the header replaces the actor tag that a client sends.
+
+    Without a name in the header, the tag that a client sends becomes empty.
+    """
     actors = {}
     for person in ("kim", " ", None):
         for claimed in ("lee", None):
@@ -100,7 +103,7 @@ def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserv
 def test_repeated_run_has_the_person_who_repeats_it(
     instance: dg.DagsterInstance, webserver: str
 ) -> None:
-    """Dagster copies the tags of the first run."""
+    """The actor of a re-executed run is not that of the first run, whose tags Dagster copies."""
     first = graphql(webserver, LAUNCH, {"params": parameters([])}, "kim")
     stored = instance.get_run_by_id(first)
     assert stored is not None
@@ -111,7 +114,7 @@ def test_repeated_run_has_the_person_who_repeats_it(
 
 
 def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
-    """Return the parameters that the launchpad sends."""
+    """Return the parameters that Dagster's launchpad sends to launch a run with these tags."""
     return {
         "selector": {
             "repositoryLocationName": "here",
@@ -124,7 +127,7 @@ def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def graphql(address: str, query: str, variables: dict[str, Any], person: str | None) -> str:
-    """Launch a run as a browser behind the proxy does; return the run's id."""
+    """Launch a run as the browser of a person behind the proxy does; return the run's id."""
     request = Request(  # noqa: S310 - our own address
         f"{address}/graphql",
         json.dumps({"query": query, "variables": variables}).encode(),
@@ -137,7 +140,7 @@ def graphql(address: str, query: str, variables: dict[str, Any], person: str | N
 
 
 def tags_of(instance: dg.DagsterInstance, run: str) -> Mapping[str, str]:
-    """Return the tags of a run in the queue."""
+    """Return the tags of a run."""
     stored = instance.get_run_by_id(run)
     assert stored is not None
     assert stored.status in {dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.FAILURE}

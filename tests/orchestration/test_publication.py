@@ -1,6 +1,6 @@
-"""Publication of plans by the sensor after each way to approve; refusals by the job.
+"""The sensor `approved_plans` publishes plans, whichever way they are approved.
 
-Publication by a planning run is tested in `test_planning`.
+`test_planning` tests publication by a planning run.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def proposed(pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str) -> Consumers:
-    """Return a group with a plan that is not approved."""
+    """Return consumers of a group that has a proposed plan."""
     consumers = start_consumers(unique_name)
     assert CliRunner().invoke(app, ["plan", unique_name]).exit_code == 0
     assert pipeline.only_version(unique_name).state == "proposed"
@@ -43,14 +43,14 @@ def proposed(pipeline: Pipeline, start_consumers: StartConsumers, unique_name: s
 
 @pytest.fixture
 def approved(pipeline: Pipeline, proposed: Consumers) -> Consumers:
-    """Return a group with a plan that a person approved."""
+    """Return consumers of a group with a plan that a person approved."""
     plan = pipeline.only_version(proposed.group)
     pipeline.store.approve(proposed.group, 1, sha256=plan.sha256, reason="looks fine", actor="kim")
     return proposed
 
 
 def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
-    """Propose the same assignment as the next version."""
+    """Store a proposed version with the same assignment as `plan`."""
     document = plan.verify()
     draft = make_draft(
         uuid4().hex,
@@ -67,16 +67,16 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
 
 
 def follows(consumers: Consumers, version: int) -> bool:
-    """Return whether all consumers follow this version."""
+    """Return whether all consumers follow this version of the plan."""
     return {m.status().plan_version for m in consumers.members.values()} == {version}
 
 
 def test_plan_is_published_after_each_way_to_approve(
     pipeline: Pipeline, proposed: Consumers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tick publishes the plan, and requests only an adoption run.
+    """After approval by SQL, command, job or web page, the sensor publishes the plan.
 
-    For SQL, the command and the job, an approver's login suffices.
+    It requests only an adoption run. For SQL, command and job, an approver's login suffices.
     """
     group, plan = proposed.group, pipeline.only_version(proposed.group)
     pipeline.know(f"{group}-other", group)
@@ -146,7 +146,7 @@ def test_plan_is_published_after_each_way_to_approve(
 def test_plan_of_a_group_without_a_partition_is_published(
     pipeline: Pipeline, approved: Consumers
 ) -> None:
-    """The group has no partition in Dagster, so no run is needed."""
+    """If Dagster has no partition for a group, the sensor publishes its plan without a run."""
     pipeline.know(f"{approved.group}-other")
     tick = pipeline.sensor("approved_plans")
     assert not tick.run_requests
@@ -158,7 +158,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
 def test_plan_topic_exists_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pass with nothing to send creates the topic, which waiting followers then read."""
+    """Publishing creates the topic even if there is nothing to send, so followers can read it."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
     assert publish_groups(pipeline.store, [unique_name], load_settings()) == ({}, [])
     admin = AdminClient(pipeline.settings.kafka.librdkafka())

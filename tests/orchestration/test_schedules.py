@@ -1,4 +1,4 @@
-"""Run requests of the planning schedule."""
+"""The planning schedule: its run requests, and the settings of intervals."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from orchestration.tick_intervals import at_loading, ticks_of
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    """Return an instance that keeps its state in files, as schedules require."""
+    """Return a Dagster instance with state in files, which schedules require."""
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         yield instance
 
@@ -25,7 +25,7 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 def tick(
     instance: dg.DagsterInstance, *cohorts: str, at: datetime | None = None
 ) -> ScheduleExecutionData:
-    """Evaluate the schedule as the daemon does, for these known cohorts."""
+    """Add these cohorts, and evaluate the schedule as Dagster's daemon does."""
     instance.add_dynamic_partitions(COHORT, list(cohorts))
     definitions = build_defs()
     context = dg.build_schedule_context(
@@ -39,7 +39,7 @@ def tick(
 
 
 def test_schedule_requests_one_run_over_all_cohorts(instance: dg.DagsterInstance) -> None:
-    """One run covers the range from the first to the last cohort, in Dagster's order."""
+    """The request is for the range from the first to the last cohort that was added to Dagster."""
     (request,) = tick(instance, "c", "a", "b").run_requests or ()
     assert request.partition_key is None
     assert request.tags["dagster/asset_partition_range_start"] == "c"
@@ -47,7 +47,7 @@ def test_schedule_requests_one_run_over_all_cohorts(instance: dg.DagsterInstance
 
 
 def test_intervals_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The intervals of schedule and sampling have defaults, which replace invalid settings."""
+    """Schedule and sampling interval are those in the settings; an invalid schedule is ignored."""
     monkeypatch.setenv("FAIRLEAD_PLANNING__SCHEDULE", "0 */6 * * *")
     monkeypatch.setenv("FAIRLEAD_SAMPLING__EVERY", "PT15S")
     assert build_planning_schedule().cron_schedule == "0 */6 * * *"
@@ -57,14 +57,14 @@ def test_intervals_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_schedule_skips_without_cohorts(instance: dg.DagsterInstance) -> None:
-    """The skip reason has the name of the sensor to turn on."""
+    """If there are no cohorts, the skip message names the sensor to turn on, `group_discovery`."""
     found = tick(instance)
     assert not found.run_requests
     assert "group_discovery" in str(found.skip_message)
 
 
 def test_schedule_waits_for_the_previous_run(instance: dg.DagsterInstance) -> None:
-    """The schedule skips while a run is in progress, so that no group is planned twice."""
+    """While a planning run is in progress, the schedule requests none."""
     instance.add_run(dg.DagsterRun(job_name="planning", status=dg.DagsterRunStatus.STARTED))
     found = tick(instance, "a")
     assert not found.run_requests

@@ -1,4 +1,4 @@
-"""Partitions that discovery adds and removes, and skip reasons of the sensor for approvals."""
+"""The sensors: discovery of groups, approved plans, samples, and states of plans."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ MakeGroups = Callable[..., list[str]]
 def make_groups(
     pipeline: Pipeline, kafka_topic: KafkaTopic, join: Join, unique_name: str
 ) -> MakeGroups:
-    """Return a function that makes groups on the broker; discovery covers only these.
+    """Return a function that creates groups, and settings with which discovery finds only these.
 
     `make_groups("a", "b", exclude=(), policies="") -> full names`
     """
@@ -46,7 +46,7 @@ def make_groups(
 
 
 def requested(pipeline: Pipeline) -> dict[str, list[str]]:
-    """Return the partitions that discovery requests to add and to remove."""
+    """Return the Dagster partitions that discovery requests to add, and those to remove."""
     kinds = {dg.AddDynamicPartitionsRequest: "add", dg.DeleteDynamicPartitionsRequest: "remove"}
     return {
         kinds[type(request)]: list(request.partition_keys)
@@ -55,7 +55,7 @@ def requested(pipeline: Pipeline) -> dict[str, list[str]]:
 
 
 def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) -> None:
-    """Record a run that started this long ago and has not ended."""
+    """Store in Dagster a run that started `age` ago and has not ended."""
     run = dg.DagsterRun(job_name=job, status=dg.DagsterRunStatus.STARTED)
     pipeline.instance.run_storage.add_historical_run(run, datetime.now(UTC) - age)
 
@@ -63,7 +63,7 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
-    """Groups of a policy with a cohort share one partition with the cohort's name."""
+    """Two groups of a policy with a cohort get one Dagster partition with the cohort's name."""
     _, _, other = make_groups(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
@@ -74,7 +74,7 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
 def test_discovery_removes_nothing_during_a_run(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:
-    """A run reads its range of partitions again at each step."""
+    """Discovery does not remove a partition while a run may still read its range of partitions."""
     (a,) = make_groups("a")
     pipeline.know("vanished")
     leave_run(pipeline, job)
@@ -82,14 +82,14 @@ def test_discovery_removes_nothing_during_a_run(
 
 
 def approve_billing(pipeline: Pipeline, database: str) -> None:
-    """Approve a plan of `billing`, a group that Kafka does not have."""
+    """Approve a plan of the group `billing`, which does not exist in Kafka."""
     store_week(database)
     plan = pipeline.store.get("billing", 1)
     pipeline.store.approve("billing", 1, sha256=plan.sha256, reason="fine", actor="kim")
 
 
 def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrated: str) -> None:
-    """The skip reason has the group and the command that publishes its plan."""
+    """If discovery excludes a group, its approved plan is not sent; the skip message names it."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["shop-*"]')
     tick = pipeline.sensor("approved_plans")
@@ -98,7 +98,10 @@ def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrate
 
 
 def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: str) -> None:
-    """The skip reason has the time of this attempt, and the last error."""
+    """A plan that could not be sent is tried again at the stored time, not earlier.
+
+    Until then, the skip message has that time and the last error.
+    """
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["billing"]')
     now = datetime.now(UTC)
@@ -112,7 +115,7 @@ def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: s
 
 
 def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """A plan of the same group may be due only later."""
+    """A withdrawal requested on a page does not wait for the group's next attempt to send."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
@@ -139,7 +142,10 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
 
 
 def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """A job takes long samples, because sensors run one after the other."""
+    """If the last sample took long, the sensor requests a run of the job `sample` instead.
+
+    Sensors run one after the other, so a long sample would delay the others.
+    """
     make_groups("a", "b")
     archive = SampleArchive(pipeline.settings.warehouse_path)
     archive.note(Taken(datetime.now(UTC) - timedelta(hours=1), IN_A_TICK_S + 1, 5_000, 500_000))
@@ -152,7 +158,7 @@ def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> No
 
 
 def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
-    """A sample run older than three intervals counts as ended, since it may have been killed."""
+    """Sampling goes on although a run of the job `sample`, four intervals old, has not ended."""
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )
@@ -161,7 +167,7 @@ def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
 
 
 def test_asset_shows_a_plans_later_state(pipeline: Pipeline, migrated: str) -> None:
-    """After a rejection the new state is reported once."""
+    """After a plan is rejected, the sensor `plan_life` reports this in the asset, once."""
     store_week(migrated)
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")

@@ -1,7 +1,7 @@
-"""Services, JVMs and time of a test run, compared with limits.
+"""Report the services, JVMs and time of a test run; fail a run that starts too many services.
 
-Belongs here: the limits, the tests that may start separate services, with reasons, and the report.
-Does not: recording a start (`sitecustomize`).
+Belongs here: the limits, the tests that may start services of their own, with reasons, and the
+report. Does not: recording a start (`sitecustomize`).
 """
 
 import json
@@ -19,16 +19,16 @@ import pytest
 from tests.lengths import LONG
 from tests.started.sitecustomize import STARTS_FILE, STARTS_FOR, note
 
-#: Name of a test report's property for the CPU seconds of its phase.
+#: Property of a pytest report with the CPU seconds of a phase (setup, call or teardown).
 CPU: Final = "cpu_s"
 CPU_BEFORE: Final = pytest.StashKey[float]()
-#: Seconds. The report leaves out folders that took less.
+#: Seconds. The report leaves out folders whose tests took less.
 LEAST_S: Final = 1.0
 SHARED: Final = "the services that all tests share"
-#: Starts of a broker or Postgres server in one folder count as one; any other start counts singly.
-#: All tests share the JVMs of the compiler and of one Spark session.
+#: Maximum numbers of starts. Starts of a broker or Postgres server in the same folder count once.
+#: "shared JVM": the JVMs of fixtures that all tests share, such as the compiler and Spark.
 LIMITS: Final = {"broker": 8, "postgres": 4, "JVM": 20, "shared JVM": 6, "dagster dev": 1}
-#: Tests with services of their own, and why the shared services do not suffice.
+#: Test files that start services of their own -> why the shared services do not suffice.
 OWN_SERVICES: Final = {
     "tests/assignors/test_against_kafka.py": "Kafka's assignors answer from one JVM",
     "tests/docs/test_pages.py": "the pages show Kafka's own commands",
@@ -71,11 +71,11 @@ class Start:
     kind
         "broker", "postgres", "JVM" or "dagster dev".
     folder
-        Working folder of the start: a broker that restarts has the same folder.
+        Working folder. A broker that restarts has the same folder.
     starter
-        The test file that started it, or `SHARED`.
+        The test file that started the process, or `SHARED`.
     command
-        The end of its command line.
+        The end of the command line.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class Start:
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Count starts within the block as those of services that all tests share."""
+    """Record processes that start within the block as services that all tests share."""
     os.environ[STARTS_FOR] = SHARED
     try:
         yield
@@ -100,7 +100,7 @@ def shared() -> Iterator[None]:
 
 
 def note_starts(path: Path) -> None:
-    """Let this process and its Python children record the services that they start."""
+    """Let this process and its Python child processes record the services that they start."""
     sys.addaudithook(note)
     os.environ[STARTS_FILE] = str(path)
     folder = str(Path(__file__).parent)
@@ -115,7 +115,7 @@ def starts(path: Path) -> list[Start]:
 
 
 def counted(found: list[Start]) -> Counter[str]:
-    """Count brokers and Postgres servers by their folder, everything else by its start."""
+    """Return the number of starts of each kind; restarts of a broker or Postgres do not count."""
     distinct = {
         (start.limited_as, start.folder if start.kind in {"broker", "postgres"} else number)
         for number, start in enumerate(found)
@@ -124,7 +124,7 @@ def counted(found: list[Start]) -> Counter[str]:
 
 
 def too_much(found: list[Start]) -> list[str]:
-    """Return a sentence for each exceeded limit; long forms have no limits."""
+    """Return a sentence for each exceeded limit. `make test-long` has no limits."""
     if LONG:
         return []
     count = counted(found)
@@ -158,7 +158,7 @@ class Report:
         self._seconds: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the time of one phase of a test."""
+        """Add the time of a test's phase to the total of its folder."""
         folder = "/".join(PurePosixPath(report.nodeid.partition("::")[0]).parts[:3])
         seconds = self._seconds[folder.removesuffix(".py")]
         seconds[0] += report.duration
@@ -187,5 +187,5 @@ class Report:
 
 
 def cpu_s() -> float:
-    """Return the CPU seconds of this process and of all that it has waited for."""
+    """Return the CPU seconds of this process and of the child processes that it has waited for."""
     return sum(os.times()[:4])

@@ -1,6 +1,7 @@
-"""Records services and JVMs started by test processes; Python imports it by its name.
+"""Record the services and JVMs that a test process starts.
 
-Belongs here: code that runs first in each of those processes. Does not: the limits (`limits`).
+Python imports a module of this name at its start. Belongs here: code that runs first in each test
+process. Does not: the limits (`limits`).
 """
 
 import gc
@@ -9,9 +10,9 @@ import os
 import sys
 from pathlib import Path
 
-#: Variable with the file of starts, one per line; the test run sets it for its children.
+#: Environment variable with the path of the file of starts, which has one line per start.
 STARTS_FILE = "TEST_STARTS_FILE"
-#: Variable with the name for starts of shared fixtures, which belong to no single test.
+#: Environment variable with the starter to record instead of the test, for shared fixtures.
 STARTS_FOR = "TEST_STARTS_FOR"
 FORMAT = "kafka.tools.StorageTool"
 _SCRIPTS = {"javac", "spark-submit", "start-connect-server.sh"}
@@ -20,7 +21,7 @@ _SCRIPTS = {"javac", "spark-submit", "start-connect-server.sh"}
 def kind_of(command: list[str]) -> str | None:
     """Return "broker", "postgres", "dagster dev" or "JVM"; None for any other command.
 
-    A broker's folder is formatted by a JVM, which counts as part of the broker.
+    None also for the JVM that formats a broker's folder, since it counts as part of the broker.
     """
     program = command[0].rpartition("/")[2] if command else ""
     if program == "java" and not _is_script(command[0]):
@@ -33,13 +34,13 @@ def kind_of(command: list[str]) -> str | None:
 
 
 def _is_script(program: str) -> bool:
-    """Return whether a program only imitates Java, as in tests of finding Java."""
+    """Return whether a program is a script that imitates Java, as in the tests of `find_java`."""
     with Path(program).open("rb") as file:
         return file.read(2) == b"#!"
 
 
 def note(event: str, values: tuple[object, ...]) -> None:
-    """Append a line to the file of starts; an audit hook."""
+    """Append a line to the file of starts. This is an audit hook of Python."""
     if event != "subprocess.Popen":
         return
     _, arguments, folder, _environment = values
@@ -49,11 +50,12 @@ def note(event: str, values: tuple[object, ...]) -> None:
         return
     test = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
     line = json.dumps([kind, str(folder), test.partition("::")[0], " ".join(command)[-200:]])
-    with Path(path).open("a") as starts:  # a short line is written at once
+    with Path(path).open("a") as starts:  # one write, so that lines do not mix
         starts.write(f"{line}\n")
 
 
 if __name__ == "sitecustomize":
     sys.addaudithook(note)
-    # Hundreds of processes only import modules, and spend a sixth of their time on garbage.
+    # Hundreds of processes only import modules, and garbage collection would take a sixth of their
+    # time.
     gc.set_threshold(50_000)

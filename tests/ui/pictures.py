@@ -1,7 +1,7 @@
-"""The pictures in the documentation: `make pictures`, while `make dev` runs.
+"""Take the pictures in the documentation: `make pictures`, while `make dev` runs.
 
-`make dev` must have proposed the first plan of `payments`, which this module approves. The two
-pictures of people who act on pages come from the last run of the UI's tests.
+The group `payments` of `make dev` must have its first proposed plan, which this module approves.
+The two pictures of web actions are copied from the last run of the UI's tests.
 """
 
 import re
@@ -25,18 +25,18 @@ GROUP: Final = PAYMENTS.name
 
 
 def asset_page(asset: str) -> str:
-    """Return the address of an asset's page for the group."""
+    """Return the address of Dagster's page of an asset for the group `payments`."""
     return str(asset_url(DAGSTER, asset, GROUP))
 
 
 def take(page: Page, name: str) -> None:
     """Take a picture of the visible part of a page."""
-    page.wait_for_timeout(2_000)  # clock: Dagster's pages move for a moment
+    page.wait_for_timeout(2_000)  # clock: Dagster's pages are animated for a moment
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
 def plan(page: Page) -> None:
-    """Look at the assets and the proposed plan, and approve it."""
+    """Take pictures of the assets and of the proposed plan; approve the plan."""
     page.goto(lineage_url(DAGSTER))
     expect(page.get_by_text("plan_adoption", exact=True).last).to_be_visible()
     take(page, "asset-graph")
@@ -67,7 +67,7 @@ def plan(page: Page) -> None:
 
 
 def follow(page: Page) -> None:
-    """Look at the plan's adoption, the list of groups, and the reason of a move."""
+    """Take pictures of the plan's adoption, the list of groups, and the reason of a move."""
     followed = page.get_by_text("(100.0 %)")
     for _ in range(60):
         page.goto(asset_page("plan_adoption"))
@@ -85,7 +85,7 @@ def follow(page: Page) -> None:
 
 
 def main() -> int:
-    """Take the pictures; return 1 if one of the tests' is missing."""
+    """Take the pictures; return 1 if a picture of the UI's tests is missing."""
     missing = [name for name in FROM_TESTS if not (SCREENSHOTS / f"{name}.png").exists()]
     if missing:
         sys.stderr.write(f"{SCREENSHOTS} lacks {', '.join(missing)}: run the tests of the UI\n")

@@ -1,7 +1,7 @@
-"""Services for the UI's tests: what `make dev` starts, all started at once.
+"""Services for the UI's tests: those of `make dev`, started at the same time.
 
-Belongs here: starting and stopping services. Does not: what pages show (the tests), the browser
-(`browser`).
+Belongs here: starting and stopping services. Does not: the contents of pages (the tests), the
+browser (`browser`).
 """
 
 import os
@@ -23,7 +23,7 @@ from tests.interrupts import accepting_ctrl_c
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
-#: Folder of the last run's screenshots, which no program reads.
+#: Folder of the screenshots of the last test run.
 SCREENSHOTS: Final = ROOT / ".fairlead" / "screenshots"
 _WORKSPACE: Final = """\
 load_from:
@@ -39,19 +39,19 @@ Ready = Callable[[], object]
 
 @contextmanager
 def warm_spark(state_dir: Path) -> Iterator[Ready]:
-    """Run the warm Spark of a state directory, as `make dev` does."""
+    """Run the warm Spark server of a state directory, as `make dev` does."""
     server = SparkServer(state_dir, SparkSettings())
     with ThreadPoolExecutor(1) as beside:
         starting = beside.submit(server.start)
         try:
             yield starting.result
         finally:
-            server.stop()  # also waits for its start
+            server.stop()  # also waits until it has started
 
 
 @contextmanager
 def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterator[Ready]:
-    """Run `dagster dev`, which is a webserver and a daemon.
+    """Run `dagster dev`: Dagster's webserver and its daemon.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def fairlead_serve(log: Path, port: int, environment: Mapping[str, str]) -> Iter
 def _running(
     command: list[str], port: int, log: Path, environment: Mapping[str, str]
 ) -> Iterator[Ready]:
-    """Run a server in its own process group, and interrupt it when the context ends."""
+    """Run a server in its own process group, and send it SIGINT at the end of the block."""
     with log.open("wb") as output, accepting_ctrl_c():
         started = subprocess.Popen(
             command,
@@ -114,7 +114,7 @@ def _running(
 
 
 def free_port() -> int:
-    """Return a free port."""
+    """Return a TCP port that no process uses."""
     with socket.socket() as candidate:
         candidate.bind(("127.0.0.1", 0))
         port: int = candidate.getsockname()[1]

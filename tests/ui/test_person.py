@@ -1,4 +1,4 @@
-"""A person in a real browser plans, reviews and approves a plan in Dagster's UI and on pages."""
+"""A person plans, reviews and approves in Dagster's UI and on web pages, in a real browser."""
 
 import re
 from itertools import pairwise
@@ -15,31 +15,31 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
-#: Labels of the pinned Dagster version that a new user clicks.
+#: Labels that a new user clicks in the pinned version of Dagster.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
-#: Return only violations, because passed checks list thousands of elements.
+#: JavaScript that checks the page and returns violations only. Passed checks would be thousands.
 VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
-#: Page shown while waiting, because Dagster's pages poll several times a second.
+#: Page to open while waiting, because Dagster's pages send several requests a second.
 NOWHERE = "about:blank"
 PHONE_PX = 390
-#: Returns charts whose right end, with the newest values, is not visible.
+#: JavaScript that returns the charts whose right end, with the newest values, is not visible.
 NEWEST_SHOWN = """[...document.querySelectorAll("figure.scroll")].filter(figure =>
     figure.firstElementChild.getBoundingClientRect().right
         > figure.getBoundingClientRect().right + 1).map(figure => figure.ariaLabel)"""
-#: Width of an A4 page between usual margins.
+#: Pixels. Width of an A4 page between the usual margins.
 PAPER_PX = 718
 
 
 def test_person_plans_reviews_approves_and_sees_the_plan_followed(
     around: Surroundings, page: Page
 ) -> None:
-    """From the asset graph to a plan that is followed, the person only clicks."""
+    """From the asset graph until consumers follow the plan: only clicks, and a typed reason."""
     group = around.group
     eventually(lambda: group in around.cohorts(), f"{group} found")
 
     page.goto(around.url)
-    # Until icons are drawn, their names are part of the links' names: "column_lineage Jobs".
+    # Before icons are drawn, their names are part of the links' names, as in "column_lineage Jobs".
     page.get_by_role("link", name=re.compile(f"{LINEAGE}$")).click()
     assert_left_to_right(page, "observe", "decide", "act")
     page.goto(lineage_url(around.url))
@@ -84,7 +84,7 @@ def test_person_plans_reviews_approves_and_sees_the_plan_followed(
 
 
 def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> None:
-    """Wait until the launched run ends and the group's versions have these states."""
+    """Leave Dagster's page until the launched run ends and the group's plans have these states."""
 
     def reached() -> bool:
         return around.states(around.group) == states
@@ -96,12 +96,12 @@ def leave_until_done(page: Page, around: Surroundings, states: list[str]) -> Non
 
 
 def see_it_followed(page: Page, around: Surroundings) -> None:
-    """Open the pages that show publication, adoption and the plan's state."""
+    """Open Dagster's pages of publication, adoption and the plan's state, and check them."""
     show(page, around, "published_plan")
     expect(page.get_by_text("offset").first).to_be_visible()
     keep(page, "published_plan")
     page.goto(NOWHERE)
-    # A page that was already open does not always show later events.
+    # Open the page only after the event: an open page does not always show later events.
     followed = "4 of 4 partitions have their planned owner"
     eventually(lambda: around.recorded(followed), "consumers follow the plan")
     show(page, around, "plan_adoption")
@@ -116,7 +116,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
 
 
 def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
-    """Open the list of groups, a group, its owners over time, and the reason for one move."""
+    """Click from the list of groups to the group, its owners over time, and one move's reason."""
     page.goto(NOWHERE)
     eventually(around.change_sampled, "a look sees other owners")
     page.goto(around.review_url)
@@ -137,13 +137,13 @@ def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
 
 @pytest.mark.parametrize("page_of_the_site", ["README.md", "docs/own-cluster.md"])
 def test_documentation_has_the_labels_of_the_ui(page_of_the_site: str) -> None:
-    """The labels are those that the test above clicks."""
+    """README.md and docs/own-cluster.md name the labels that the test above clicks."""
     text = " ".join((ROOT / page_of_the_site).read_text().split())
     assert [word for word in (LINEAGE, MATERIALIZE, LAUNCH_RUN) if f"*{word}*" not in text] == []
 
 
 def assert_left_to_right(page: Page, *names: str) -> None:
-    """Check that these nodes of the graph are in this order from left to right."""
+    """Check that nodes of Dagster's graph are in this order from left to right."""
     places = []
     for name in names:
         node = page.get_by_text(name, exact=True).last
@@ -155,9 +155,9 @@ def assert_left_to_right(page: Page, *names: str) -> None:
 
 
 def assert_open_to_all(page: Page) -> None:
-    """Check a page with axe-core, in light and dark mode, on a desktop and on a phone.
+    """Check a page's accessibility with axe-core: light and dark mode, desktop and phone.
 
-    Pages must fit their window or paper, and charts must show their newest end.
+    The page must not be wider than the window or paper, and charts must show their newest values.
     """
     series: list[tuple[int, Literal["light", "dark"]]] = [
         (PHONE_PX, "light"),
@@ -183,7 +183,7 @@ def assert_open_to_all(page: Page) -> None:
 
 
 def materialize(page: Page, group: str) -> None:
-    """Materialize all assets of one group."""
+    """Click through Dagster's UI to materialize all assets for one group."""
     page.get_by_role("button", name=MATERIALIZE).click()
     expect(page.get_by_role("button", name=LAUNCH)).to_be_disabled()
     page.get_by_text(CHOOSE).first.click()
@@ -207,7 +207,7 @@ def assert_shown(page: Page, around: Surroundings) -> None:
 
 
 def type_reason(page: Page, reason: str) -> None:
-    """Type the reason at the end of the launchpad's configuration."""
+    """Type the reason at the end of the configuration in Dagster's launchpad."""
     editor = page.locator(".CodeMirror").first
     expect(editor).to_contain_text("reason:")
     editor.click()

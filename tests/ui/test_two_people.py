@@ -1,6 +1,6 @@
-"""Two people in two browsers approve, freeze, unfreeze and roll back plans that need both.
+"""Two people in two browsers decide on plans that need two approvers.
 
-Real consumers follow the plans; headers sent by each browser stand in for the proxy.
+Real consumers follow the plans. Each browser sends the headers that a proxy would add.
 """
 
 import time
@@ -43,8 +43,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 SECRET = "s" * 40
 LEASE = timedelta(seconds=3)
-#: Duration of the freeze. Followers tolerate clocks that differ by a minute: in the long form, a
-#: lease that is not renewed would make them fall back to their own assignor.
+#: Duration of the freeze. Followers keep a plan for a minute after its lease, because clocks may
+#: differ. In the long form they would fall back if the lease were not renewed.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
 NAMES = ("payments-1", "payments-2")
@@ -54,16 +54,16 @@ SECOND = ([0, 1, 2], [3])
 
 @dataclass
 class Team:
-    """A group, its planner, and pages on which people decide.
+    """A group of followers, its planner, and web pages on which people decide.
 
     Parameters
     ----------
     planner, gateway, topic
         The planner's store, Kafka gateway and plan topic.
     fleet, members, records
-        The consumers' group, the consumers by name, and the topic that they read.
+        The group, its consumers by name, and the topic that they read.
     address
-        Address of the pages.
+        Address of the web pages.
     """
 
     planner: PlanStore
@@ -106,7 +106,7 @@ class Team:
         return plan
 
     def work(self) -> None:
-        """Run the planner once, as its sensor does."""
+        """Carry out requests of web pages and publish approved plans, as the sensor does."""
         groups, options, now = [self.fleet.group], PublishOptions(LEASE), datetime.now(UTC)
         take_up(
             self.planner,
@@ -129,7 +129,7 @@ class Team:
         )
 
     def state(self, version: int) -> str:
-        """Return the state of a version."""
+        """Return the state of a version of the plan."""
         return self.planner.get(self.fleet.group, version).state
 
     def follow(self, shares: tuple[list[int], ...]) -> bool:
@@ -140,7 +140,7 @@ class Team:
 
 @pytest.fixture
 def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator[Team]:
-    """Return a group of two followers, its planner, and pages for actions."""
+    """Return a group of two followers, its planner, and the web pages."""
     plans = kafka_topic(config={"cleanup.policy": "compact"})
     records = "payments"  # the pictures of the documentation show this name
     create_topic(services, records, partitions=4)
@@ -181,7 +181,7 @@ def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator
 
 @pytest.fixture
 def people(browser: Browser) -> Iterator[tuple[Page, Page]]:
-    """Return pages of two people, each in a separate browser behind the proxy."""
+    """Return two browser pages that send the proxy's headers for different people."""
     with ExitStack() as stack:
 
         def open_for(name: str) -> Page:
@@ -230,7 +230,10 @@ def step(
 def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team: Team, people: tuple[Page, Page]
 ) -> None:
-    """Each action except a freeze needs both people, and real consumers follow its result."""
+    """Each action needs the requests of both people, except a freeze, which needs one.
+
+    Consumers follow the resulting plans.
+    """
     kim, lee = people
     group = f"{team.address}/group?group={team.fleet.group}"
     review = f"{team.address}/review?group={team.fleet.group}&version="
@@ -258,7 +261,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     while datetime.now(UTC) < until:
         team.work()
         assert team.follow(FIRST)
-        time.sleep(0.2)  # clock: a sensor's pause between ticks
+        time.sleep(0.2)  # clock: the pause between ticks of the sensor
     now = team.planner.get(team.fleet.group, 1).lease_until
     assert now is not None
     assert now > lease + HELD / 2

@@ -1,4 +1,4 @@
-"""Metadata that a step adds to each partition of its run."""
+"""Metadata that a step adds to each Dagster partition of its run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ SINGLE_RUN = dg.BackfillPolicy.single_run()
 
 
 def test_cohorts_that_need_attention_get_metadata_first() -> None:
-    """Metadata costs a query per partition, so only a limited number of cohorts gets it."""
+    """Only the first `DETAILED` cohorts get metadata, because each costs a database query."""
     keys = [f"cohort-{n}" for n in range(120)]
     described: list[str] = []
 
@@ -37,7 +37,7 @@ def test_cohorts_that_need_attention_get_metadata_first() -> None:
 
 
 def test_metadata_of_a_partition_has_only_its_own_groups() -> None:
-    """The snapshot also has groups of other cohorts."""
+    """Metadata of the partition `orders` leave out groups of other cohorts in the snapshot."""
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -56,7 +56,7 @@ def test_metadata_of_a_partition_has_only_its_own_groups() -> None:
 
 
 def test_step_succeeds_although_its_metadata_fails() -> None:
-    """For example, an old plan without rows of metrics must still be published."""
+    """A KeyError while metadata are computed appears as metadata; the step does not fail."""
 
     def describe(groups: Sequence[str]) -> dict[str, Any]:  # noqa: ARG001 - `Describe`
         raise KeyError("orders", 7)

@@ -1,4 +1,4 @@
-"""A step's metadata stay small if there are many groups, large groups and long names."""
+"""Limits for the size of a step's metadata: many groups, large groups, long names."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ from fairlead.workflows.proposal import Outcome
 from tests.fixtures.plans import SNAPSHOT_AT, make_draft, make_metrics
 from tests.stored import stored_plan
 
-#: Bytes. Dagster stores metadata with every partition of every run.
+#: Maximum bytes of metadata, which Dagster stores with every partition of every run.
 MOST_BYTES = 100_000
 GROUPS = [f"a-consumer-group-with-quite-a-long-name-in-some-region-{n:05}" for n in range(3_000)]
 TOPIC = "a.topic.whose.name.says.team.domain.and.version.as.many.do.v1"
@@ -35,7 +35,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_candidates_of_a_fleet() -> None:
-    """Metadata list the groups with the largest forecast lag, each with its diagnosis."""
+    """Of 300 groups, metadata list only the worst, and stay below the limit in bytes."""
     table = pa.Table.from_pylist(
         [
             {
@@ -88,7 +88,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """Metadata list only the heaviest moves, and the groups that need attention."""
+    """For 5,000 moves, metadata list only `MOVES` of them and stay below the limit in bytes."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [

@@ -1,4 +1,4 @@
-"""Only plans that make a group worse are rolled back."""
+"""Automatic rollback in simulations: only plans that make a group worse are rolled back."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ SEED = 1
 
 
 def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple[Handover, ...]:
-    """Return the handovers of a simulated group."""
+    """Return the plans and rebalances of a simulated group, with the planner `planner`."""
     world = ScenarioWorld.of(scenario, seed=SEED, hours=hours)
     return simulate(world, planner).handovers
 
@@ -36,7 +36,7 @@ def test_harmful_plan_is_rolled_back(name: str) -> None:
 
 
 def test_plan_that_puts_another_member_behind_is_rolled_back() -> None:
-    """Hours later a plan tries a member that is no faster than before and falls behind again."""
+    """Hours after the first rollback, a second plan makes another member fall behind."""
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
     assert plan.planned
     assert isinstance(back, TakenBack)
@@ -46,7 +46,7 @@ def test_plan_that_puts_another_member_behind_is_rolled_back() -> None:
 
 
 def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
-    """A member restarts after the plan: its new instance was not measured before."""
+    """After a member restarts, its speeds before and after a plan cannot be compared."""
     misled = MISLED["crowded-skew"](SEED)
     restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
     done = handovers(replace(misled, changes=restart), hours=0.5)
@@ -55,7 +55,7 @@ def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
 
 
 def test_a_slowdown_of_all_members_is_no_regression() -> None:
-    """A deployment right after a plan: members without new partitions fall behind, too."""
+    """If all partitions become expensive right after a plan, it is not rolled back."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
     costs = TrueCosts(expensive=(Expensive(3.0, from_s=930.0),))
     done = handovers(replace(skew, costs=costs), hours=0.6)
