@@ -243,7 +243,8 @@ class PlanStore:
 
         Returns
         -------
-        (group, version) of each ended plan; proposed plans are now `expired`, approved plans `stale`.
+        (group, version) of each ended plan: proposed plans are now `expired`, approved plans
+        `stale`.
         """
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
         with transaction(self._engine) as connection:
