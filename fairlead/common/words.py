@@ -1,6 +1,6 @@
-"""Formatters for figures, times and names.
+"""Formatters for figures, times and names, used everywhere.
 
-Belongs here: the text of a value, the same everywhere. Does not: sentences.
+Belongs here: the text of a value. Does not: sentences.
 """
 
 from collections.abc import Sequence
@@ -172,8 +172,8 @@ def rate(per_s: float) -> str:
 def span(length: timedelta) -> str:
     """Return a duration as text, in its two largest units.
 
-    A negative duration is "less than a minute": clocks differ by seconds, so a recent event may
-    seem to be in the future.
+    The text for a negative duration is "less than a minute": since clocks differ by seconds, a
+    recent event may seem to be in the future.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def plural(count: int, what: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """Write a name in a sentence, cut if it is longer than any topic's.
+    """Write a name in a sentence, shortened if it is longer than any topic name.
 
     Examples
     --------
@@ -211,12 +211,12 @@ def shortened(name: str) -> str:
 
 
 def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NAMES) -> str:
-    """Write the first of some names, and how many more there are.
+    """Write the first names of a list, and the number of the others.
 
     Parameters
     ----------
     count
-        Number of all names, if `names` are only the first.
+        Number of all names, if `names` has only the first.
     at_most
         Maximum number of names to write.
 

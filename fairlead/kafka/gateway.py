@@ -280,7 +280,7 @@ class KafkaGateway:
         patience_s: float = SETTLING_S,
         progress: ReportProgress = lambda _: None,
     ) -> dict[str, GroupDescription]:
-        """Describe groups; for rebalancing groups, repeat this until they are stable, or time out."""
+        """Describe groups; wait some seconds for rebalancing groups to become stable."""
         described: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
