@@ -174,7 +174,7 @@ class SampleArchive:
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Return the newest sample of each group; leave out samples older than the last sampling.
+        """Return the newest samples of groups that were sampled since the last sampling began.
 
         Returns
         -------

@@ -14,9 +14,9 @@ from typing import Final
 #: Placeholder for a reason. It has two words so that it is quoted, as the user's reason must be.
 REASON: Final = "your reason"
 
-#: Escapes for the characters that end a text in `$'...'`, or begin an escape there (shells).
+#: Escapes for the characters that end `$'...'` in a shell, or begin an escape in it.
 _SHELL: Final = {"'": "\\'", "\\": "\\\\"}
-#: Escapes for the characters that end a text in `E'...'`, or begin an escape there (Postgres).
+#: Escapes for the characters that end `E'...'` in Postgres, or begin an escape in it.
 _SQL: Final = {"'": "''", "\\": "\\\\"}
 
 

@@ -82,7 +82,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def within(hours: Iterable[str], zone: str, now: datetime) -> bool:
-    """Whether a time is within any of these hours, which are in a time zone.
+    """Whether a time is within any of these hours in this time zone.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from assignors.problem_input import first_repeated
 
 #: Maximum number of characters of an invalid value in a message.
 _SHOWN = 60
-#: Maximum number of characters of a message, since names in a message have any length.
+#: Maximum number of characters of a message; longer messages are shortened, as names can be long.
 _LONGEST_MESSAGE = 1000
 
 #: Tokens for finding the end of a value in an object.
@@ -68,7 +68,7 @@ def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
 
 
 def _without(line: bytes, key: bytes) -> bytes:
-    """Return a line with a JSON object, with the value of a key replaced by an empty string."""
+    """Replace the value of a key by an empty string, in a line with a JSON object."""
     depth, begin, after_key = 0, -1, False
     for token in _TOKEN.finditer(line):
         text = token.group()

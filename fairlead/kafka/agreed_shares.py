@@ -1,4 +1,4 @@
-"""The actual owners of partitions in groups of confluent-kafka followers, unknown to the broker.
+"""The actual owners in groups of confluent-kafka followers, which differ from the broker's view.
 
 Belongs here: reading the coordination topic for the planner, and applying assignment records to the
 broker's description. Does not: how members agree (`fairlead.followers.confluent.agreement_round`),
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
 #: Records older than the topic's retention are ignored. Members write the valid assignment record
-#: again every few hours, so it is always younger.
+#: again every few hours, so that record is always younger.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
@@ -168,7 +168,8 @@ def read_assignments(
             for key, records in list(read.records.items()):
                 read.records[key] = [record for record in records if record[0] >= oldest]
                 if not read.records[key]:
-                    del read.records[key]  # members choose keys: do not collect them
+                    # Members choose the keys, so keys without records must not accumulate.
+                    del read.records[key]
             decoded = {
                 group: [decode(value) for _, value in read.records.get(group.encode(), ())]
                 for group in groups

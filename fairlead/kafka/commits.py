@@ -243,7 +243,8 @@ def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
             partitions.append(partition)
             offsets.append(offset)
             metadata.append(body[at : at + length - 1] if length > 1 else b"")
-        at += length + 1 if length else 2  # skips the error code: then the offset is -1
+        # Skip the error code: a partition with an error has offset -1.
+        at += length + 1 if length else 2
         at = at + 1 if body[at] == 0 else _after_tags(body, at)
     commits = TopicCommits(np.array(partitions, np.int32), np.array(offsets, np.int64), metadata)
     return commits, _after_tags(body, at)

@@ -1,4 +1,4 @@
-"""A compacted topic: the newest record whose key is a group's id has the group's state.
+"""A compacted topic: a group's state is in the newest record whose key is the group's id.
 
 Belongs here: creating such a topic, and reading a group's newest record. Does not: the content of
 records (`fairlead.wire`), nor writing them (`plan_topic`, `members_topic`).
@@ -236,7 +236,7 @@ class CompactedTopic:
         partition, groups
             Groups, and the partition that has their records.
         only
-            Condition: other records are ignored; None: consider all records.
+            Function that returns whether to consider a record; None: consider all records.
 
         Raises
         ------

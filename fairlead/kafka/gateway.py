@@ -90,7 +90,7 @@ class KafkaGateway:
     def __init__(self, settings: KafkaSettings) -> None:
         self.settings = settings
         self._timeout_s = settings.request_timeout_s
-        kafka_python_settings(settings.librdkafka())  # raises ConfigurationError
+        kafka_python_settings(settings.librdkafka())  # raises for a setting without equivalent
         self._admin = self._new_admin()
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
@@ -308,7 +308,7 @@ class KafkaGateway:
         }
         problems = {group: described.problem for group, described in descriptions.items()}
         if GroupProblem.NOT_COORDINATOR in problems.values():
-            self._close_kafka_python()  # which caches coordinators permanently
+            self._close_kafka_python()  # a new client looks up the coordinators again
         broker_assigns = [group for group in groups if problems[group] is GroupProblem.OTHER_TYPE]
         return descriptions | {
             group: read_broker_group(described)
@@ -338,7 +338,7 @@ class KafkaGateway:
         )
 
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
-        """Return topic to its id and number of partitions.
+        """Return the id and the number of partitions of each topic, by name.
 
         Leaves out topics that do not exist or may not be described.
 
@@ -368,7 +368,7 @@ class KafkaGateway:
         }
         problems = {problem_in(group.error) for group in described.values() if group.error}
         if GroupProblem.NOT_COORDINATOR in problems:
-            self._close_kafka_python()  # which caches coordinators permanently
+            self._close_kafka_python()  # a new client looks up the coordinators again
         return described
 
     def _halving(
@@ -380,7 +380,8 @@ class KafkaGateway:
 
         Returns
         -------
-        Group to answer; and group to error, for groups whose own request fails.
+        Group to answer, and group to error. A group has an error if a request about only this group
+        fails.
         """
         if not groups:
             return {}, {}
@@ -420,7 +421,8 @@ class KafkaGateway:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
             ):
-                raise  # the broker's error; kafka-python raises RequestTimedOutError itself
+                # The broker returned this error; RequestTimedOutError is from kafka-python itself.
+                raise
             self._close_kafka_python()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
@@ -451,7 +453,8 @@ class KafkaGateway:
     def _open_kafka_python(self) -> KafkaAdminClient:
         if self._kafka_python is None:
             require_broker(self.settings)
-            if why := refusal(self.settings):  # for kafka-python leaks sockets of failed logins
+            # Check the login first, because kafka-python leaks the sockets of failed logins.
+            if why := refusal(self.settings):
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
             try:
                 self._kafka_python = open_admin(self.settings)

@@ -27,7 +27,7 @@ LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 #: Maximum bytes of a transaction with several records, so that it is sent before it times out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: Maximum number of retries per record to send, of batches that an earlier rejection makes fail.
+#: `send` repeats batches that fail because of an earlier rejection, at most this often per record.
 _TRIES: Final = 2
 # Errors of the broker or the client that mean that a single record is invalid.
 _OF_ONE_RECORD: Final = frozenset(
@@ -117,7 +117,7 @@ class PlanChannel:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._in_transaction:  # else readers wait until the broker aborts it
+        if self._in_transaction:  # else readers would wait for its time-out
             with suppress(KafkaException), _fatal_errors():
                 self._producer.abort_transaction(self._timeout_s)
 

@@ -1,4 +1,4 @@
-"""The plan topic: a compacted topic; the newest record whose key is a group's id has its plan.
+"""The plan topic: a group's plan is in the newest record whose key is the group's id.
 
 Belongs here: opening the topic for writing, and checking whether followers can read a record. Does
 not: creating and reading the topic (`compacted_topic`), the content of a plan

@@ -38,11 +38,11 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "statistics.interval.ms": 100,
-    # Runs are smaller than a default fetch. Batches larger than this limit are still fetched whole.
+    # Fetch little, since runs are short. A batch that is larger is still fetched whole.
     "fetch.message.max.bytes": 65_536,
     "fetch.max.bytes": 2**20,
     "fetch.wait.max.ms": 10,
-    # Do not prefetch: while a record is queued, the next fetch waits, and tries again after 20 ms.
+    # Do not prefetch: fetch only if no record is queued, which is checked every 20 ms.
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 20,
 }
@@ -140,7 +140,8 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        turns, complete = 0, 0  # turns: one run of each partition; `complete`: records in them
+        # Number of complete turns, each with one run per partition, and of the records in them.
+        turns, complete = 0, 0
 
         def over() -> bool:
             return self._bytes - before > MOST_BYTES or time.monotonic() - began > MOST_S

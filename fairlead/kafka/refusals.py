@@ -1,9 +1,9 @@
-"""The reason why brokers refuse a connection: a wrong password, or a certificate.
+"""Finding out why brokers refuse a connection: a wrong password, or a certificate.
 
 Belongs here: connecting once more to learn the reason and to name a remedy. Does not: retries
 (`requests`).
 
-For all reasons, librdkafka raises a time-out, and passes the reason only to a callback.
+Whatever the reason, librdkafka raises a time-out. It passes the reason only to a callback.
 """
 
 import re

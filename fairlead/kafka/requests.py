@@ -1,6 +1,6 @@
 """Sending many requests to Kafka in parallel, with retries, and an answer or error for each.
 
-Belongs here: which errors are retried, retries, and reading partitions to their ends. Does not: the
+Belongs here: retries, which errors are retried, and reading partitions to their ends. Does not: the
 content of requests.
 """
 

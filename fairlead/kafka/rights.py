@@ -97,7 +97,7 @@ class Rights:
         return _names(self.cluster())
 
     def on_topics(self, topics: Collection[str]) -> Operations:
-        """Return topic to its authorized operations, or to the error of reading them."""
+        """Return the authorized operations on each topic, or the error of reading them."""
         futures = self.admin.describe_topics(
             TopicCollection(list(topics)),
             include_authorized_operations=True,
@@ -106,7 +106,7 @@ class Rights:
         return self._operations(futures)
 
     def on_groups(self, groups: Collection[str]) -> Operations:
-        """Return group to its authorized operations, or to the error of reading them."""
+        """Return the authorized operations on each group, or the error of reading them."""
         futures = self.admin.describe_consumer_groups(
             list(groups),
             include_authorized_operations=True,  # type: ignore[call-arg] # not in the stubs

@@ -1,7 +1,8 @@
 """The last stable offset of partitions whose commit does not advance.
 
 Belongs here: finding these partitions, and reading their last stable offset. Does not: begin and
-end offsets (`offsets`), nor conclusions from it (`fairlead.domain.analysis.sample_series`).
+end offsets (`offsets`), nor conclusions from stable offsets
+(`fairlead.domain.analysis.sample_series`).
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ _KEYS = ["group", "topic", "partition", "committed"]
 def with_stable_ends(
     admin: AdminClient, samples: pa.Table, before: pa.Table, timeout_s: float
 ) -> pa.Table:
-    """Add the last stable offset of partitions whose commit does not advance to samples.
+    """Add to samples the last stable offset of partitions whose commit does not advance.
 
     These partitions have records after their commit, but the same commit as in the previous sample.
 

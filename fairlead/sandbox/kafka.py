@@ -1,4 +1,4 @@
-"""A Kafka broker in a state directory, which is its own KRaft controller.
+"""A Kafka broker in a state directory; the broker is its own KRaft controller.
 
 Belongs here: the broker's configuration and process, and whether the broker answers. Does not:
 topics or groups (`fairlead.kafka`), nor downloading its jars (`jars`).
@@ -31,7 +31,7 @@ PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"
 # The JVM need not verify the classes, because the jars were checked when they were downloaded.
 _TRUSTING: Final = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-# With a small heap, which is enough for a few megabytes per second.
+# The heap is small, but enough for a few megabytes per second.
 JVM_OPTIONS: Final = (
     *(*BRIEF, *_TRUSTING, "-Xms128m", "-Xmx512m"),
     "-Djava.awt.headless=true",

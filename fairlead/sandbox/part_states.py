@@ -62,7 +62,7 @@ def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], N
 
 
 def part_states(state_dir: Path) -> dict[str, PartState]:
-    """Return part to its state; {} if no supervisor runs in the state directory."""
+    """Return the state of each part, by name; {} if no supervisor runs in the state directory."""
     try:
         states = json.loads((state_dir / _FILE).read_text())
         if same_process(states["pid"], states["started_at"]) is None:

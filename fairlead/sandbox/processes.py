@@ -125,7 +125,7 @@ def spawn(
             group=user,
         )
     process = psutil.Process(popen.pid)
-    # psutil will wait for the process. So tell Popen that it has ended, to prevent a warning.
+    # From here on, psutil waits for the process. With a return code, Popen does not warn about it.
     popen.returncode = 0
     # Just after exec, the kernel shows no command line, and `find` would not find the process.
     wait_until(lambda: ended(process) or bool(_command_line(process)), timeout_s=SPAWN_TIMEOUT_S)

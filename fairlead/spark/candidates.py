@@ -50,10 +50,12 @@ def write_candidates(
 
     Notes
     -----
-    These groups have only the row `observed`: a group with an error in the snapshot, or whose
-    analysis raises an error, with that error; a group without members, or whose members read no
-    partition, with the reason as its outcome; and, in a snapshot of more than `COMPARED` groups, a
-    group that needs no plan.
+    Some groups have only the row `observed`:
+
+    - A group with an error in the snapshot, or whose analysis raises an error. The row has the
+      error.
+    - A group without members, or whose members read no partition. The row's outcome is the reason.
+    - A group that needs no plan, in a snapshot of more than `COMPARED` groups.
     """
     tasks = deal_snapshot(spark, warehouse, snapshot_id)
     questions = _questions(tasks, memories)

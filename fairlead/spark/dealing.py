@@ -58,17 +58,17 @@ def samples_until(
     Raises
     ------
     FileNotFoundError
-        The archive no longer has all these groups' rows of the snapshot.
+        The archive no longer has the snapshot's rows of all these groups.
     """
     archive = SampleArchive(path)
     return with_history(archive, archive.sample(snapshot_id, groups), length)
 
 
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
-    """Return group to the number of its task; tasks run in the order of their numbers.
+    """Return the number of each group's task; tasks run in the order of their numbers.
 
-    A task gets groups that follow one another by name. All tasks get about the same number of
-    partitions. A larger group gets a task of its own, with one of the last numbers, so that smaller
+    Each task gets groups that follow one another by name, and about the same number of partitions.
+    A group with more partitions than that gets a task of its own after all others, so that smaller
     groups do not wait for it.
 
     Parameters

@@ -26,7 +26,7 @@ _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: Less compilation in the JVM, because runs are short and most work is done in Python.
+#: Options for less compilation in the JVM, because runs are short and most work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,

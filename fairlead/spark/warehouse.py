@@ -40,7 +40,7 @@ class Recent:
     Parameters
     ----------
     snapshot_id, snapshot_at
-        The snapshot's id and time; time-zone-aware.
+        The snapshot's id, and its time-zone-aware time.
     groups
         Groups of the requested cohorts, ascending. The snapshot may have more groups.
     """

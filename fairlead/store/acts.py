@@ -33,8 +33,8 @@ class Act:
     act
         The kind of act.
     group, version, sha256
-        The plan that the page showed. The group is None if the act freezes or unfreezes all
-        groups.
+        The plan that the page showed. The group is None if the act freezes or unfreezes all groups.
+        Freezing has no version; to unfreeze, the version is the number of the freeze.
     reason
         The person's reason.
     """
@@ -125,7 +125,7 @@ def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
 
 
 def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], text: str) -> None:
-    """Store the outcome of a request and the planner's answer, unless it has an answer already."""
+    """Store the outcome and answer for a request, unless the request has an answer already."""
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead_raw.answer_act(act_id, outcome, text)))
 

@@ -13,8 +13,8 @@ from fairlead.common.words import span
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
-#: Largest accepted difference between the clocks: less than the time between two samples, and the
-#: same difference that followers tolerate.
+#: Largest accepted difference between the clocks. Samples are about as far apart, and followers
+#: tolerate the same difference.
 APART: Final = timedelta(minutes=1)
 
 

@@ -107,7 +107,7 @@ def create_store_engine(
             "application_name": "fairlead",
             "client_encoding": "utf8",
             "connect_timeout": connect_timeout_s,
-            "options": " ".join(session + options),  # the URL's options override
+            "options": " ".join(session + options),  # the last ones win: the URL's
         },
     )
 
@@ -188,7 +188,7 @@ def place(url: URL) -> str:
 
 
 def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exception:
-    """Return Fairlead's error for a database error; return other errors, which are bugs, as is."""
+    """Return Fairlead's error for a database error; return an error that is a bug unchanged."""
     sqlstate = getattr(cause, "sqlstate", None)
     message = str(cause).partition("\n")[0]
     if sqlstate in _BY_SQLSTATE:

@@ -32,7 +32,7 @@ _STEPS_SINCE: Final = f"""{_STEPS}
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
 #: The first call of `read_steps` returns the steps of this period.
 _FIRST_PERIOD: Final = timedelta(minutes=10)
-#: Each table has its own LIMIT; otherwise Postgres would read a month to return the last hours.
+#: Large tables have a LIMIT of their own; otherwise Postgres would read a month for the last hours.
 _HISTORY: Final = """
 SELECT * FROM (
     (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason

@@ -16,11 +16,11 @@ from fairlead.store.queries import Row, read_rows, require_group
 if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample
 
-#: Maximum number of samples read: four days, a quarter of an hour apart.
+#: Maximum number of samples read: enough for four days with a sample every quarter of an hour.
 TIMES: Final = 400
-#: Maximum number of partitions in all samples read; fewer samples are read of large groups.
+#: Maximum total number of partitions in the samples read. Fewer samples are read of large groups.
 CELLS: Final = 40_000
-#: Maximum number of adoption rows read: two days, a quarter of an hour apart.
+#: Maximum number of adoption rows read: enough for two days with a row every quarter of an hour.
 ADOPTIONS: Final = 192
 
 _DIAGNOSES: Final = """

@@ -90,8 +90,8 @@ LEFT JOIN LATERAL (
 WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
 """
-#: Data by which a list of all groups is ordered and filtered, and for its warnings. Reads the
-#: history only of groups that wait for a decision.
+#: Data for ordering and filtering a list of all groups, and for its warnings. Reads the history
+#: only of groups that wait for a decision.
 _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
        found.forecast_time_lag_s, found.loss_s, waiting.version AS waiting,

@@ -57,7 +57,7 @@ HANGS: Final = "60s"
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A locked partition of the plan topic; each publisher's turn has a higher `number`."""
+    """A locked partition of the plan topic; `number` increases each time it is locked."""
 
     topic: str
     partition: int

@@ -12,8 +12,8 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: By kind of record: states of a plan in which the record can be sent, the plan's state while the
-#: record is being sent, and afterwards.
+#: For each kind of record: the plan's states in which the record can be sent, its state while the
+#: record is being sent, and its state afterwards.
 POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
 ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
 FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
@@ -28,7 +28,7 @@ class OutboxEntry:
     plan
         The version that is sent or withdrawn.
     kind
-        `plan`, or `withdrawn` to withdraw it.
+        `plan` to publish the version, `withdrawn` to withdraw it.
     epoch, lease_until
         The record's epoch and lease.
     again

@@ -175,8 +175,8 @@ class PlanStore:
         sha256
             Hash of the document that the approver saw.
         actor
-            The person for whom a service approves; None: the database's session user. The session
-            user is also stored if it may not write events for others.
+            The person for whom a service approves; None: the database's session user. Ignored if
+            the session user has no right to act for others.
 
         Raises
         ------

@@ -83,7 +83,7 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
     """Store the new epochs of records that will be sent again."""
-    for group, epoch in epochs.items():  # few groups: another writer has sent their records
+    for group, epoch in epochs.items():  # few: another writer has sent their records
         connection.execute(
             update(LastRecord).where(LastRecord.group_id == group).values(epoch=epoch)
         )

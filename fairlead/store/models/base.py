@@ -81,7 +81,7 @@ class Base(DeclarativeBase):
 
 
 class MeasuredBalance:
-    """Metrics of an assignment and its forecast; sums of lags may exceed int64 (Decimal)."""
+    """Metrics and forecast of an assignment; sums of lags are Decimal, as they may exceed int64."""
 
     count_min: Mapped[int | None]
     count_max: Mapped[int | None]

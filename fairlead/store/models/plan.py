@@ -34,7 +34,7 @@ OUTCOMES: Final = ("done", "agreed", "asked", "refused")
 
 
 class ConsumerGroup(Base):
-    """All groups ever observed; a transaction locks a group's row before it writes its plans."""
+    """All groups ever observed; transactions lock a group's row before they write its plans."""
 
     __tablename__ = "consumer_group"
 
