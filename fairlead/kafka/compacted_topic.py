@@ -202,7 +202,7 @@ class CompactedTopic:
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or may not be described.
+            The topic does not exist, or the user may not describe it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -316,7 +316,7 @@ class CompactedTopic:
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or may not be described.
+            The topic does not exist, or the user may not describe it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """

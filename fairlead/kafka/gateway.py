@@ -340,7 +340,7 @@ class KafkaGateway:
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
         """Return the id and the number of partitions of each topic, by name.
 
-        Leaves out topics that do not exist or may not be described.
+        Leaves out topics that do not exist or that the user may not describe.
 
         Raises
         ------

@@ -47,7 +47,7 @@ class MembersTopic(CompactedTopic):
         Raises
         ------
         ConfigurationError
-            The topic does not exist or may not be read.
+            The topic does not exist, or the user may not read it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -85,7 +85,7 @@ class MembersTopic(CompactedTopic):
         Raises
         ------
         ConfigurationError
-            The topic may not be written.
+            The topic refuses a record, for example because the user may not write to the topic.
         KafkaUnavailableError
             Brokers do not answer in time.
         """

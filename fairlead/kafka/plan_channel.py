@@ -89,7 +89,7 @@ class PlanChannel:
     Raises
     ------
     ConfigurationError
-        The transactional id may not be used.
+        The user may not use the transactional id.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -133,7 +133,7 @@ class PlanChannel:
         Raises
         ------
         ConfigurationError
-            The topic may not be written.
+            The user may not write to the topic.
         KafkaUnavailableError
             Brokers do not answer in time, or another writer has taken over. Some of the records may
             have been committed.

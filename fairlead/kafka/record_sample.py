@@ -59,7 +59,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
     Raises
     ------
     TopicError
-        The topic does not exist or may not be read.
+        The topic does not exist, or the user may not read it.
     KafkaUnavailableError
         Brokers do not answer in time.
     """

@@ -87,7 +87,7 @@ class KafkaBroker(processes.Service):
         Called with a line for the user when a step takes long.
     assignor
         Whether to configure the assignor `fairlead`, with which groups of the consumer protocol
-        follow plans. Without a Java compiler, the broker runs without it.
+        follow plans. Without its sources or a Java compiler, the broker runs without it.
     settings
         More server properties, which override the sandbox's own.
     """

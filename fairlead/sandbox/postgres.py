@@ -130,7 +130,7 @@ class Postgres(processes.Service):
             get_server(unfinished, start=False).ensure_pgdata_inited()
             unfinished.rename(self._data)
         server = get_server(self._data, start=False)
-        server.ensure_pgdata_inited()  # as root, also adds a system user with access
+        server.ensure_pgdata_inited()  # as root, adds a system user for the server
         return server
 
     def _prepare_socket_dir(self, user: str | None) -> None:

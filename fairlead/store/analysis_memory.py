@@ -90,9 +90,9 @@ def record_findings(
     findings_by_group
         Group to the time of its sample, and its findings.
     requests
-        Group to its plan request, if the findings are from a sample; deletes the stored requests
-        of the other groups. None if the findings are from a planning run: then the members' speeds
-        are replaced as well, and stored requests do not change.
+        Group to its plan request, if the findings are from a sample; stored requests of the other
+        groups in `findings_by_group` are deleted. None if the findings are from a planning run:
+        then the members' speeds are replaced as well, and stored requests do not change.
     """
     if not findings_by_group:
         return

@@ -188,7 +188,7 @@ def place(url: URL) -> str:
 
 
 def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exception:
-    """Return Fairlead's error for a database error; return an error that is a bug unchanged."""
+    """Return Fairlead's error for a database error; errors that are bugs are returned unchanged."""
     sqlstate = getattr(cause, "sqlstate", None)
     message = str(cause).partition("\n")[0]
     if sqlstate in _BY_SQLSTATE:

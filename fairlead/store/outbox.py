@@ -233,7 +233,7 @@ class Outbox:
         Raises
         ------
         StoreUnavailableError
-            Another publisher has locked the partition since, and may have sent the entries.
+            Another publisher has locked the partition after `lock`, and may have sent the entries.
         """
         self._settle(refused, partial(end, state="refused"), lock)
 
@@ -284,7 +284,7 @@ def _entries(connection: Connection, groups: Iterable[str] | None) -> list[Outbo
 
 
 def _require_lock(connection: Connection, lock: PartitionLock) -> None:
-    """Raise an error if another publisher has locked the partition since."""
+    """Raise an error if another publisher has locked the partition since `lock` was taken."""
     last = connection.scalar(select(func.fairlead_raw.partition_turn(lock.topic, lock.partition)))
     if last != lock.number:
         raise StoreUnavailableError(

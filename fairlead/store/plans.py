@@ -161,7 +161,7 @@ class PlanStore:
         return stored
 
     def _ensure_days(self, times: Iterable[datetime]) -> None:
-        """Create the missing table partitions of days, in a transaction that locks no group."""
+        """Create missing table partitions for these days, in a transaction that locks no group."""
         with transaction(self._engine) as connection:
             ensure_days(connection, {moment.astimezone(UTC).date() for moment in times})
 

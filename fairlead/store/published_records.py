@@ -54,8 +54,8 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
     """Return the epoch of each group's next record.
 
     The epoch of the group's last record is used again, unless there is no last record, the last
-    record is a withdrawal, or `beyond` has an epoch. Then the epoch is new: the time in
-    milliseconds, which exceeds all earlier epochs even if the database has lost them.
+    record is a withdrawal, or `beyond` has an epoch. In these cases the epoch is the present time
+    in milliseconds, so that it exceeds all earlier epochs even if the database has lost them.
 
     Parameters
     ----------
