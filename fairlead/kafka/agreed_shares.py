@@ -1,4 +1,4 @@
-"""The actual owners in groups of confluent-kafka followers, which differ from the broker's view.
+"""The actual owners of partitions in groups of confluent-kafka followers; brokers do not know them.
 
 Belongs here: reading the coordination topic for the planner, and applying assignment records to the
 broker's description. Does not: how members agree (`fairlead.followers.confluent.agreement_round`),
@@ -134,9 +134,9 @@ _READ: Final[dict[tuple[str, str], _Read]] = {}
 def read_assignments(
     settings: KafkaSettings, groups: Sequence[str]
 ) -> dict[str, list[AssignmentRecord]]:
-    """Read the coordination topic to its end; return each group's records of the last day.
+    """Return each group's records of the last day; {} if the coordination topic does not exist.
 
-    Returns an empty dict if the topic does not exist.
+    Reads those partitions of the topic that have records of the groups, to their ends.
 
     Raises
     ------

@@ -160,7 +160,7 @@ class CompactedTopic:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise an error that explains a failed login, if this caused the error."""
+        """If brokers did not answer, raise an error with the reason, such as a failed login."""
         raise_if_refused(error, self._settings)
 
     def ensure(self) -> None:

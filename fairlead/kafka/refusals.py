@@ -1,4 +1,4 @@
-"""Finding out why brokers refuse a connection: a wrong password, or a certificate.
+"""Finding out why a connection fails: a wrong password, an untrusted or another certificate.
 
 Belongs here: connecting once more to learn the reason and to name a remedy. Does not: retries
 (`requests`).

@@ -42,7 +42,7 @@ class Service:
     log
         The file with the process's output.
     mark
-        An argument that no other process has.
+        The argument.
     """
 
     def __init__(self, name: str, log: Path, mark: str) -> None:

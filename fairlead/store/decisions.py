@@ -167,7 +167,7 @@ def stored_decisions(
         ).where(
             among(DecisionRow.group_id, snapshot_of),
             is_one_of((DecisionRow.group_id, DecisionRow.snapshot_id), snapshot_of.items()),
-            DecisionRow.snapshot_at.between(min(times), max(times)),  # reads only these days
+            DecisionRow.snapshot_at.between(min(times), max(times)),  # limits the days to read
         )
     ).all()
     versions = [(row.group_id, row.version) for row in rows if row.version is not None]

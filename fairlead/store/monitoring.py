@@ -169,8 +169,8 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     back_offs
         `group_id` of groups in back-off, and how many plans made the group worse, `times`.
     ended_regressions
-        `group_id` of groups that a plan made worse in the last thirty days, and the time when the
-        last such plan was replaced or withdrawn, `ended_at`.
+        `group_id` of groups with a regression in the last thirty days, and the time when the last
+        plan that caused a regression was replaced or withdrawn, `ended_at`.
     histories
         `history`, its `bytes`, and the start of its `oldest` day, which shows whether old days are
         pruned.

@@ -4,8 +4,8 @@ Belongs here: rows that are written together, and reading them. Does not: choosi
 plans (`fairlead.domain`), the rules that hold for every writer (`migrations/sql/life.sql`), nor
 sending (`fairlead.kafka`).
 
-Every method is one transaction, unless its docstring differs. Methods that a run calls again after
-a crash are idempotent. Methods raise the errors of `fairlead.store.engine.transaction`.
+Most methods are one transaction. Methods that a run calls again after a crash are idempotent.
+Methods raise the errors of `fairlead.store.engine.transaction`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -233,7 +233,7 @@ class PlanStore:
         return self._decide(function, group, version)
 
     def _decide(self, function: ColumnElement[Any], group: str, version: int) -> StoredPlan:
-        """Approve or reject by calling a database function; approvers have no rights on tables."""
+        """Approve or reject by calling a database function; approvers cannot write to tables."""
         with transaction(self._engine) as connection:
             connection.execute(select(function))
             return find_plans(connection, Plan.group_id == group, Plan.version == version)[0]
