@@ -1,14 +1,15 @@
 """Files of the archive: one folder per day, and one Parquet file per sample.
 
-Belongs here: listing, reading, writing and removing files, and setting damaged ones aside. Does
-not: what samples contain (`samples`), which files may be removed (`thinning`).
+Belongs here: listing, reading, writing and removing files, and setting damaged files aside. Does
+not: the content of samples (`samples`), which files may be removed (`thinning`).
 
-`samples/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet` is the sample with that id. A file is
-written under a name that readers ignore, then renamed, and never changed. So a crash loses at most
-the sample that is being written.
+For example, the sample with the id `20260131T120000.000000Z-5f3a9c1e` is in the file
+`samples/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet`. A file is written under a name that
+readers ignore, then renamed, and never changed. So a crash loses at most the sample that is being
+written.
 
-A file that is damaged or foreign is moved to `damaged/`, with a warning, and kept there until the
-retention ends. All other files remain readable.
+Damaged files, and files that are not samples, are moved to `damaged/` with a warning, and kept
+there until the retention ends. So they do not prevent reading the other files.
 """
 
 import json
@@ -34,7 +35,7 @@ from fairlead.errors import ConfigurationError
 _log = logging.getLogger(__name__)
 
 FOLDER: Final = "samples"
-#: The folder of damaged files; their names begin with the time when they were moved there.
+#: Folder for damaged files. Their names begin with the time when they were moved there.
 DAMAGED: Final = "damaged"
 _SUFFIX: Final = ".parquet"
 Filters = list[tuple[str, str, Any]]
@@ -42,7 +43,7 @@ Filters = list[tuple[str, str, Any]]
 
 @dataclass(frozen=True, order=True)
 class SampleFile:
-    """A file of the archive: when its sample was taken, and its path below the folder."""
+    """A file of the archive: the time of its sample, and its path below `FOLDER`."""
 
     at: datetime
     path: str
@@ -83,7 +84,7 @@ class SampleFiles:
         self.warehouse = path
 
     def taken_between(self, since: datetime, until: datetime) -> list[SampleFile]:
-        """Return the files of samples taken between two moments, by time."""
+        """Return the files of samples taken between two times, the oldest first."""
         files = []
         for day in self.days():
             if not day_of(since) <= day <= day_of(until):
@@ -102,7 +103,7 @@ class SampleFiles:
         return sorted(files)
 
     def days(self) -> list[str]:
-        """Return the folders of days, ascending."""
+        """Return the names of the folders of days, ascending."""
         return sorted(
             entry.base_name
             for entry in self._list("")
@@ -110,7 +111,7 @@ class SampleFiles:
         )
 
     def entries(self, folder: str) -> list[fs.FileInfo]:
-        """Return the Parquet files in a folder, unfinished ones too."""
+        """Return the Parquet files in a folder, including unfinished files."""
         return [
             entry
             for entry in self._list(folder)
@@ -124,10 +125,10 @@ class SampleFiles:
     def read(
         self, path: str, filters: Filters | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table | None:
-        """Return rows of a file; None: the file is gone or cannot be read.
+        """Return the rows of a file; None if the file is gone or cannot be read.
 
-        If reading fails, it is repeated in memory. An error there is in the content of the file,
-        not in the disk or the network, so the file is moved to `damaged`.
+        After an error, loads the whole file into memory and decodes it again. If decoding fails
+        there, the cause is neither the disk nor the network, so the file is moved to `damaged`.
         """
         whole = f"{self.root}/{path}"
         try:
@@ -154,7 +155,7 @@ class SampleFiles:
         return None
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Return the JSON object in a file of the archive; empty if there is none."""
+        """Return the JSON object in a file; {} if the file is missing or has no JSON object."""
         try:
             with self._system.open_input_stream(f"{self.root}/{name}") as stream:
                 fields = json.loads(stream.read())
@@ -163,7 +164,7 @@ class SampleFiles:
         return fields if isinstance(fields, dict) else {}
 
     def write(self, name: str, content: Any) -> None:
-        """Write a file so that readers find all of it or nothing, also after a power cut."""
+        """Write a file so that readers find it complete or not at all, even after a power cut."""
         folder, _, base = f"{self.root}/{name}".rpartition("/")
         unfinished = f"{folder}/_{secrets.token_hex(4)}-{base}"
         try:
@@ -179,7 +180,7 @@ class SampleFiles:
             raise cannot("write", f"{folder}/{base}", error) from error
 
     def remove(self, path: str) -> None:
-        """Remove a file; does nothing if it is gone."""
+        """Remove a file; do nothing if it does not exist."""
         try:
             self._system.delete_file(f"{self.root}/{path}")
         except FileNotFoundError:
@@ -188,13 +189,13 @@ class SampleFiles:
             raise cannot("remove", f"{self.root}/{path}", error) from error
 
     def remove_day(self, day: str) -> None:
-        """Remove the folder of a day if it is empty; object stores have no folders."""
+        """Remove the folder of a day if it is empty."""
         if not self._list(day):
             with suppress(OSError):
                 self._system.delete_dir(f"{self.root}/{day}")
 
     def _set_aside(self, path: str, why: str) -> None:
-        """Move a file to the folder `damaged`; several readers may do so at the same time."""
+        """Move a file to the folder `damaged`, unless another reader has moved it already."""
         name = f"{datetime.now(UTC):%Y%m%dT%H%MZ}-{path.replace('/', '-')}"
         what = f"{visible(f'{self.root}/{path}')} cannot be used: {visible(why)}"
         try:
@@ -213,14 +214,14 @@ class SampleFiles:
             entries: list[fs.FileInfo] = self._system.get_file_info(
                 fs.FileSelector(path, allow_not_found=True)
             )
-        except NotADirectoryError:  # nothing was written yet; `append` reports the obstacle
+        except NotADirectoryError:  # a file is in the way: `write` reports it
             return []
         except OSError as error:
             raise cannot("list", path, error) from error
         return entries
 
     def _sync(self, path: str) -> None:
-        """Wait until a local disk has stored a file or a directory; remote ones store at close."""
+        """Wait until a local disk has stored a file or directory; remote systems store at close."""
         if isinstance(self._system, fs.LocalFileSystem):
             handle = os.open(path, os.O_RDONLY)
             try:
@@ -230,19 +231,22 @@ class SampleFiles:
 
 
 def day_of(at: datetime) -> str:
-    """Return the name of a moment's folder."""
+    """Return the name of the folder for samples taken at this time."""
     return f"{at.astimezone(UTC):%Y-%m-%d}"
 
 
 def path_of(sample_id: str) -> str:
-    """Return the path of a sample's file."""
+    """Return the path of a sample's file below `FOLDER`."""
     return f"{day_of(taken_at(sample_id))}/{sample_id}{_SUFFIX}"
 
 
 def _rows_of(
     source: pa.NativeFile, filters: Filters | None, columns: Sequence[str] | None
 ) -> pa.Table:
-    """Return rows; raise ValueError if the columns are not `SAMPLES`, or an error of pyarrow."""
+    """Return the rows of a file.
+
+    Raises ValueError if the columns are not those of `SAMPLES`, and the errors of pyarrow.
+    """
     file = pq.ParquetDataset(source, filters=filters, page_checksum_verification=True)
     if not file.schema.equals(SAMPLES):
         raise ValueError("its columns are not those of this version of Fairlead")

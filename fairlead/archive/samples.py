@@ -1,7 +1,8 @@
-"""The archive of samples: what planning and analysis read and write.
+"""The archive of samples, for planning and analysis.
 
-Belongs here: samples of groups and moments. Does not: their files (`files`), their columns
-(`fairlead.domain.samples`), nor how often they are taken (`sampling_interval`).
+Belongs here: writing samples, and reading them by group and time. Does not: files (`files`), the
+columns of samples (`fairlead.domain.samples`), nor how often samples are taken
+(`sampling_interval`).
 """
 
 import json
@@ -22,13 +23,15 @@ from fairlead.domain.history import THINNED_TO
 from fairlead.domain.samples import HISTORY, SAMPLES
 from fairlead.errors import FileSystemError
 
-#: Groups in a Parquet row group: one group is read quickly, and a fleet has few row groups.
+#: Number of groups in a Parquet row group. Small, so that one group is read quickly; large enough
+#: that a sample of many groups has few row groups.
 _ROWS_IN_PIECE: Final = 512
-#: Maximum number of groups that are read by name; for more, the range of their names is read.
+#: Maximum number of groups that a Parquet filter lists by name. For more groups, the filter has the
+#: range of their names.
 _FEW: Final = 64
 #: File with the cost of the newest sample.
 _TAKEN: Final = "taken.json"
-#: Columns of names, which repeat between rows.
+#: Columns with dictionary encoding, since the same names are in many rows.
 _NAMES: Final = [
     *("group", "sample_id", "state", "protocol", "group_type"),
     *("topics.list.element", "members.list.element", "member_ids.list.element"),
@@ -47,9 +50,9 @@ class Taken:
     took_s
         Seconds for taking and writing the sample.
     groups, partitions
-        How many were sampled.
+        Numbers of groups and partitions in the sample.
     analysed_s
-        Additional seconds for analysing the groups.
+        Seconds for analysing the groups afterwards.
     """
 
     began: datetime
@@ -75,7 +78,8 @@ class SampleArchive:
         The warehouse cannot be reached.
     """
 
-    #: Path of the archive to the cost that `note` could not write, for the next sample's due time.
+    #: Path of an archive to the cost that `note` could not write. The time of the next sample
+    #: depends on it.
     _unwritten: ClassVar[dict[str, Taken]] = {}
 
     def __init__(self, warehouse: str) -> None:
@@ -83,12 +87,12 @@ class SampleArchive:
         self.warehouse = self._files.warehouse
 
     def append(self, samples: pa.Table, sample_id: str) -> None:
-        """Write a sample; a second sample of the same id replaces the first.
+        """Write a sample; replaces a sample with the same id.
 
         Parameters
         ----------
         samples
-            Table of the schema `SAMPLES`. An empty one is not written.
+            Table of the schema `SAMPLES`. An empty table is not written.
         sample_id
             An id from `fairlead.domain.samples.new_snapshot_id`.
 
@@ -111,7 +115,7 @@ class SampleArchive:
         self._files.write(path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
-        """Store the cost of the newest sample; on a full disk, keep it in this process only."""
+        """Store the cost of the newest sample; if this fails, keep it in this process only."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
         try:
             self._files.write(_TAKEN, text.encode())
@@ -134,12 +138,12 @@ class SampleArchive:
         groups: Collection[str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Return the samples between two moments, both included, sorted by group and time.
+        """Return the samples of a period, sorted by group and time.
 
         Parameters
         ----------
         since, until
-            Time-zone-aware.
+            Limits of the period, both included; time-zone-aware.
         groups
             Groups to read; None: all. Reading a few groups, or a range of names, is quick.
         columns
@@ -163,14 +167,14 @@ class SampleArchive:
         if groups is not None and len(groups) > _FEW:
             named = pc.is_in(samples["group"], pa.array(groups, pa.string()))
             chosen = pc.and_(chosen, named)
-        # Sort two small columns first, so that the lists are copied only once.
+        # Sort only two small columns, so that the columns of lists are copied only once.
         places = pc.indices_nonzero(chosen)
         keys = samples.select(["group", "at"]).take(places)
         order = pc.sort_indices(keys, [("group", "ascending"), ("at", "ascending")])
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Return each group's newest sample, if it was taken since the last sampling began.
+        """Return the newest samples of groups that were sampled since the last sampling began.
 
         Returns
         -------
@@ -189,7 +193,7 @@ class SampleArchive:
         groups: Collection[str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Return the rows of one sample, by group.
+        """Return the rows of one sample, one row per group.
 
         Parameters
         ----------
@@ -201,7 +205,7 @@ class SampleArchive:
         Raises
         ------
         FileNotFoundError
-            The sample was removed, cannot be read, or lacks some of these groups.
+            The sample was removed or cannot be read, or some of the groups are not in it.
         """
         if groups is not None and not groups:
             return SAMPLES.empty_table().select(SAMPLES.names if columns is None else columns)
@@ -216,7 +220,7 @@ class SampleArchive:
         return rows
 
     def groups(self, since: datetime, until: datetime) -> list[str]:
-        """Return the groups that were sampled between two moments, ascending."""
+        """Return the groups that were sampled between two times, ascending."""
         rows = self.read(since, until, columns=["group", "at"])
         return sorted(pc.unique(rows["group"]).to_pylist())
 
@@ -230,12 +234,12 @@ class SampleArchive:
         Parameters
         ----------
         keep
-            Ids of samples that are kept until the retention ends.
+            Ids of samples that are not thinned out; they are kept until the retention ends.
 
         Raises
         ------
         FileSystemError
-            The first error. Later steps are done nevertheless.
+            A file could not be removed or written; raised after everything else is done.
         """
         tidy(self._files, now, retention, keep)
 
@@ -243,19 +247,19 @@ class SampleArchive:
 def with_history(
     archive: SampleArchive, newest: pa.Table, length: timedelta
 ) -> dict[str, pa.Table]:
-    """Return each group's samples, by time, from `length` before `newest` up to it.
+    """Return each group's samples, by time: those of the period before `newest`, and `newest`.
 
-    Only `newest` has the details of members; in earlier samples they are null. For 300 members
-    and 150 topics, details take 40 times the memory of the offsets.
+    Only rows from `newest` have the details of members, which are null in earlier samples. For 300
+    members and 150 topics, details take 40 times the memory of the offsets.
 
     Parameters
     ----------
     archive
-        Has the earlier samples. It may have `newest` too.
+        The archive with the earlier samples. It may also have `newest`.
     newest
         One sample of some groups, of the schema `SAMPLES`; all rows have the same `at`.
     length
-        Time before `newest` to read.
+        Length of the period before `newest`.
     """
     if not newest.num_rows:
         return {}
@@ -266,7 +270,7 @@ def with_history(
 
 
 def _only(groups: Collection[str] | None) -> Filters | None:
-    """Return Parquet filters for rows of these groups, or of few others; None: all rows."""
+    """Return Parquet filters that select these groups, and perhaps others; None: all rows."""
     if groups is None:
         return None
     if len(groups) <= _FEW:

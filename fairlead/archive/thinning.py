@@ -1,10 +1,10 @@
-"""Thinning out: which samples of the archive are removed, and when.
+"""Thinning out the archive: which samples are removed, and when.
 
-Belongs here: `tidy`. Does not: removing a file (`files`).
+Belongs here: `tidy`. Does not: removing a single file (`files`).
 
-Samples older than the retention are removed. Of each quarter of an hour that ended over 75 minutes
-ago, the archive keeps each group's newest sample and its newest sample without an error. The files
-that have none of these are removed.
+Samples older than the retention are removed. For each quarter of an hour that ended over 75 minutes
+ago, each group's newest sample and newest sample without an error are kept. Files that have no such
+sample are removed.
 """
 
 import hashlib
@@ -18,26 +18,26 @@ from fairlead.archive.files import DAMAGED, SampleFile, SampleFiles, day_of
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.errors import FileSystemError
 
-#: Age at which an unfinished file is removed; a younger one may still be in use.
+#: Age at which an unfinished file is removed. Younger files may still be written.
 _GRACE: Final = timedelta(minutes=15)
-#: File that names the old intervals of which several files are kept.
+#: File with a list of the old intervals of which several files are kept.
 _THINNED: Final = "thinned.json"
 
 
 def tidy(
     files: SampleFiles, now: datetime, retention: timedelta, keep: Collection[str] = ()
 ) -> None:
-    """Remove samples older than the retention, and thin out old ones (see the module).
+    """Remove samples older than the retention, and thin out old samples (see the module).
 
     Parameters
     ----------
     keep
-        Ids of samples that are kept until the retention ends.
+        Ids of samples that are not thinned out; they are kept until the retention ends.
 
     Raises
     ------
     FileSystemError
-        The first error. Later steps are done nevertheless.
+        A file could not be removed or written; raised after everything else is done.
     """
     problem: FileSystemError | None = None
     for step in _steps(files, now, retention, frozenset(keep)):
@@ -52,7 +52,7 @@ def tidy(
 def _steps(
     files: SampleFiles, now: datetime, retention: timedelta, keep: Collection[str]
 ) -> Iterator[Callable[[], None]]:
-    """Yield the steps of `tidy`; an error in one does not stop the others."""
+    """Yield the steps of `tidy`, which do not depend on each other."""
     over, old = _interval_of(now - EVERY_SAMPLE - THINNED_TO), dict[int, list[SampleFile]]()
     for file in files.taken_between(datetime.min.replace(tzinfo=UTC), now):
         if file.at < now - retention:
@@ -74,7 +74,7 @@ def _thin(
 ) -> None:
     """Remove the unneeded files of old intervals.
 
-    Record which intervals need several files, so that later calls do not read these files again.
+    Records which intervals need several files, so that later calls do not read these files again.
     """
     known, several = files.read_json(_THINNED), dict[str, str]()
     for interval in intervals:
@@ -97,17 +97,17 @@ def _needed(
 ) -> list[SampleFile] | None:
     """Remove the files of an interval that are not needed; return the others.
 
-    A file is needed if it is in `keep`, or has a group's newest sample of a quarter of an hour,
-    or the newest one without an error.
+    A file is needed if it is in `keep`, or has a group's newest sample, or a group's newest sample
+    without an error.
 
     Parameters
     ----------
     interval
-        Files by time.
+        The files of a quarter of an hour, the oldest first.
 
     Returns
     -------
-    None if a file could not be read: it may be readable later.
+    The needed files; None if a file could not be read, since it may be readable later.
     """
     newest, whole = set[tuple[str, int]](), set[tuple[str, int]]()
     needed, readable = list[SampleFile](), True
@@ -138,11 +138,11 @@ def _remove_damaged(files: SampleFiles, oldest: str) -> None:
 
 
 def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:
-    """Return a digest of the files' names, and of which of them are in `keep`."""
+    """Return a digest that depends on the names of the files and on which of them are in `keep`."""
     text = json.dumps([(file.path, file.sample_id in keep) for file in files])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _interval_of(at: datetime) -> int:
-    """Return the number of quarters of an hour from the epoch to a moment."""
+    """Return the number of quarters of an hour from the epoch to a time."""
     return int(at.timestamp() // THINNED_TO.total_seconds())

@@ -3,30 +3,30 @@
 Belongs here: quoting, and the command that changes a topic's configuration. Does not: which
 commands are offered (`fairlead.surfaces.offers`).
 
-Terminals act on pasted control characters before the shell sees any quotes: Ctrl-C drops the line,
-and text after a line feed is a new command. So control characters are written as escapes.
+Terminals interpret pasted control characters before the shell reads any quotes: Ctrl-C discards the
+line, and a line feed starts a new command. So control characters are written as escapes.
 """
 
 import shlex
 from collections.abc import Sequence
 from typing import Final
 
-#: Placeholder for a reason. Two words, so that it is quoted, as the reason must be.
+#: Placeholder for a reason. It has two words so that it is quoted, as the user's reason must be.
 REASON: Final = "your reason"
 
-#: Characters that end a quoted text, or start an escape, in `$'...'` of a shell.
+#: Escapes for the characters that end `$'...'` in a shell, or begin an escape in it.
 _SHELL: Final = {"'": "\\'", "\\": "\\\\"}
-#: Characters that end a quoted text, or start an escape, in `E'...'` of Postgres.
+#: Escapes for the characters that end `E'...'` in Postgres, or begin an escape in it.
 _SQL: Final = {"'": "''", "\\": "\\\\"}
 
 
 def shell_quote(text: str) -> str:
-    r"""Quote a word for bash, ksh or zsh, without control characters and bidirectional marks.
+    r"""Quote a word for bash, ksh or zsh; escape control characters and bidirectional marks.
 
     Parameters
     ----------
     text
-        Any text without NUL, which arguments of programs cannot contain.
+        Any text without NUL, which no argument of a program can contain.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def shell_join(words: list[str]) -> str:
 
 
 def fairlead_command(step: str, *names: str, options: Sequence[str] = ()) -> str:
-    """Return a command of Fairlead; `--` precedes a name that looks like an option.
+    """Return a command of Fairlead, with `--` before a first name that begins with a dash.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def fairlead_command(step: str, *names: str, options: Sequence[str] = ()) -> str
 
 
 def sql_literal(text: str) -> str:
-    r"""Quote a text for Postgres, without control characters and bidirectional marks.
+    r"""Quote a text for Postgres; escape control characters and bidirectional marks.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def alter_topic(topic: str, config: str) -> str:
 def _in_shell(character: str) -> str:
     if character.isprintable():
         return _SHELL.get(character, character)
-    # Bytes, because the meaning of \u in bash depends on the locale.
+    # Escapes bytes, because the meaning of \u in bash depends on the locale.
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 
 

@@ -1,4 +1,4 @@
-"""Errors of the file system in one line: the operation, the path, the remedy.
+"""Error messages for the file system, with the operation, the path and a remedy.
 
 Belongs here: messages, and which errors mean a full disk. Does not: writing files.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.errors import FileSystemError
 
-#: Errors that only a file system raises: no room, a quota, a size limit, mounted read-only.
+#: Errors that only file systems raise: disk full, quota or file size exceeded, mounted read-only.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 _REMEDIES: Final = {
     errno.ENOTDIR: "Remove the file that is in the way",
@@ -20,7 +20,7 @@ _REMEDIES: Final = {
     errno.EPERM: "Give this user the right to do so",
     errno.EROFS: "Mount it writable",
 } | dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space there")
-#: Message of the FileNotFoundError of `tempfile` if no directory is usable.
+#: Message of the FileNotFoundError that `tempfile` raises if no directory is usable.
 _NO_TEMPORARY: Final = "No usable temporary directory found"
 _ELSEWHERE: Final = "set state_dir or warehouse to another place"
 
@@ -33,11 +33,11 @@ def cannot(
     Parameters
     ----------
     verb
-        The operation: `write`, `list`.
+        The operation, such as `write` or `list`.
     place
         The path or URI.
     otherwise
-        An alternative remedy.
+        A second remedy for the message.
 
     Examples
     --------
@@ -53,19 +53,21 @@ def cannot(
 
 @contextmanager
 def room_in(place: str | Path, *, otherwise: str = _ELSEWHERE) -> Iterator[None]:
-    """Turn errors of a full or read-only disk into one that names the path.
+    """Replace errors of a full or read-only disk by an error with the path and a remedy.
+
+    Does not replace other errors, such as refused connections.
 
     Parameters
     ----------
     place
-        Where the block writes, used if the error has no path.
+        Path to which the `with` block writes; named in the message if the error has no path.
     otherwise
-        An alternative remedy.
+        A second remedy for the message.
 
     Raises
     ------
     FileSystemError
-        The disk is full or read-only. Other errors pass, such as refused connections.
+        The disk is full or read-only.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """Hours of the week in a time zone.
 
-Belongs here: reading "Mon-Fri 22:00-06:00" and time zones, and whether a time is within. Does not:
-what may happen then (`fairlead.domain.policy`).
+Belongs here: parsing hours such as "Mon-Fri 22:00-06:00", and checking whether a time is in them.
+Does not: what is allowed at these hours (`fairlead.domain.policy`).
 """
 
 import re
@@ -17,10 +17,10 @@ _DAY = 24 * 60
 
 
 class Hours(NamedTuple):
-    """Hours of some days, in minutes after midnight: from `start` to before `end`.
+    """The same hours on some days of the week, from `start` until just before `end`.
 
-    If `end` is before `start`, they end on the next day. `days` are the days on which they begin; 0
-    is Monday.
+    `start` and `end` are minutes after midnight. If `end` is less than `start`, the hours end on
+    the next day. `days` has the days on which the hours begin; 0 is Monday.
     """
 
     start: int
@@ -36,12 +36,12 @@ class Hours(NamedTuple):
 
 
 def parse_hours(text: str) -> Hours:
-    """Read hours of every day, or of some days of the week.
+    """Parse hours such as "22:00-06:00" (every day) or "Mon-Fri 12:00-13:00".
 
     Raises
     ------
     ValueError
-        The text is invalid, or the hours are empty.
+        The text is invalid, or start and end are equal.
 
     Examples
     --------
@@ -77,12 +77,12 @@ def time_zone(name: str) -> ZoneInfo:
     """
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, LookupError):  # a directory, a path, an unknown name
+    except (OSError, ValueError, LookupError):  # a directory, a path, or an unknown name
         raise ValueError(f"{name!r} is not a time zone such as 'Europe/Berlin'") from None
 
 
 def within(hours: Iterable[str], zone: str, now: datetime) -> bool:
-    """Whether a time is within any of the hours, in a time zone.
+    """Whether a time is within any of these hours in this time zone.
 
     Examples
     --------

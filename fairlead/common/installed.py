@@ -1,12 +1,12 @@
 """Name and version of the installed distribution.
 
-Belongs here: its metadata. Does not: the import name, `fairlead`.
+Does not belong here: the name of the imported package, `fairlead`.
 """
 
 from importlib.metadata import version
 from typing import Final
 
-#: `fairlead` is another project on PyPI.
+#: Name on PyPI, where `fairlead` is another project.
 DISTRIBUTION: Final = "kafka-fairlead"
 
 

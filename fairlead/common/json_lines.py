@@ -1,4 +1,4 @@
-"""Answers to lines of JSON, one line for each, with errors in place of answers.
+"""Answering questions in JSON: each line is a question, and gets an answer or an error.
 
 Belongs here: the line protocol of `fairlead assign`, `partition` and `decide`. Does not: the
 content of questions and answers.
@@ -14,7 +14,7 @@ from assignors.problem_input import first_repeated
 
 #: Maximum number of characters of an invalid value in a message.
 _SHOWN = 60
-#: Maximum number of characters of a message; names in it have any length.
+#: Maximum number of characters of a message; longer messages are shortened, as names can be long.
 _LONGEST_MESSAGE = 1000
 
 #: Tokens for finding the end of a value in an object.
@@ -26,15 +26,15 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 def answer_lines(
     lines: Iterable[bytes], answer: Answer, *, spare: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Answer each line as it comes; invalid lines, blank ones included, get an error.
+    """Answer each line before reading the next; invalid and blank lines get an error.
 
     Parameters
     ----------
     lines, answer
-        Questions, and the function that answers one.
+        The questions, and the function that answers a question.
     spare
-        A key whose value may be invalid JSON, such as one nested too deeply: it is then replaced by
-        an empty string.
+        A key whose value is not essential. If a line is invalid, for example because it is nested
+        too deeply, this value is replaced by an empty string and the line is parsed again.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
 
 
 def _without(line: bytes, key: bytes) -> bytes:
-    """Return an object's text with an empty string in place of the value of a key."""
+    """Replace the value of a key by an empty string, in a line with a JSON object."""
     depth, begin, after_key = 0, -1, False
     for token in _TOKEN.finditer(line):
         text = token.group()
@@ -83,7 +83,7 @@ def _without(line: bytes, key: bytes) -> bytes:
 
 def _error(message: str) -> dict[str, Any]:
     if len(message) > _LONGEST_MESSAGE:
-        # Leave out the middle: long names are there, and the reason is at the end.
+        # Cut the middle, which has the long names; the reason is at the end.
         half = _LONGEST_MESSAGE // 2
         message = f"{message[:half]} ... {message[-half:]}"
     return {"error": message}
@@ -106,7 +106,7 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that occurs twice in an object; `json` would keep the last value."""
+    """Return an object; raise an error for repeated names, of which `json` keeps the last value."""
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = first_repeated(name for name, _ in pairs)
@@ -126,7 +126,7 @@ def check_keys(
     Raises
     ------
     InvalidProblemError
-        The message begins with `where` and the key.
+        A key is unknown or missing; the message begins with `where` and the key.
     """
     for name in given:
         if name not in known:
@@ -139,12 +139,12 @@ def check_keys(
 
 
 def an_object(value: Any, where: str) -> dict[str, Any]:
-    """Return a value if it is an object.
+    """Return a value if it is a JSON object.
 
     Raises
     ------
     InvalidProblemError
-        It is not.
+        The value is not an object; the message begins with `where`.
     """
     if not isinstance(value, dict):
         raise InvalidProblemError(f"{where}: {brief(value)} is not an object")
@@ -152,6 +152,6 @@ def an_object(value: Any, where: str) -> dict[str, Any]:
 
 
 def brief(value: Any) -> str:
-    """Write a value for an error message, cut if it is long."""
+    """Return a value as JSON for an error message, shortened if it is long."""
     text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -1,7 +1,7 @@
 """Opening kafka-python's clients, for the planner and followers.
 
-Belongs here: workarounds for two bugs of kafka-python. It logs passwords at DEBUG, and a client
-that cannot reach the cluster raises an error, but leaves its network thread running.
+Belongs here: workarounds for two bugs of kafka-python. It logs passwords at the level DEBUG. And if
+the constructor of a client cannot reach the cluster, its network thread keeps running.
 """
 
 import logging
@@ -13,12 +13,12 @@ from kafka.net.compat import KafkaNetClient
 Client = TypeVar("Client")
 
 _REQUEST: Final = "kafka.net.connection"
-#: Loggers that may print passwords: of the configuration, and of encoded requests.
+#: Loggers that may log passwords, in configurations and in encoded requests.
 _ALWAYS: Final = ("kafka.admin.client", "kafka.protocol.parser")
 
 
 def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Client:
-    """Return a new consumer or admin client; a failed attempt leaves no thread.
+    """Return a new consumer or admin client; leave no thread running if this fails.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
     Raises
     ------
     kafka.errors.KafkaError
-        An error of the constructor.
+        The client's constructor fails.
     """
     keep_secrets()
     clients: list[KafkaNetClient] = []
@@ -50,8 +50,8 @@ def connect(kind: Callable[..., Client], configuration: Mapping[str, Any]) -> Cl
 def keep_secrets() -> None:
     """Stop kafka-python from logging passwords in this process; can be called repeatedly.
 
-    kafka-python logs the configuration of admin clients, and authentication as requests and as
-    bytes.
+    kafka-python logs passwords in the configurations of admin clients, and in authentication
+    requests, both decoded and encoded.
     """
     for name in (_REQUEST, *_ALWAYS):
         logging.getLogger(name).addFilter(_holds_no_secret)

@@ -1,13 +1,13 @@
 """Errors of confluent-kafka's clients, for the planner and followers.
 
-Belongs here: reading them. Does not: which of them are retried.
+Belongs here: reading errors. Does not: which errors are retried (`fairlead.kafka.requests`).
 """
 
 from confluent_kafka import KafkaError, KafkaException
 
 
 def kafka_error(error: KafkaException) -> KafkaError:
-    """Return the KafkaError in an exception of the client.
+    """Return the KafkaError that an exception of a client contains.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Suggestions for mistyped names.
 
-Belongs here: comparing names, the keys of settings, and errors with the path of a key. Does not:
-other lists of names.
+Belongs here: comparing names, listing the keys of settings, and errors with the path of a key. Does
+not: other lists of names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,14 +12,14 @@ from pydantic import BaseModel
 
 
 class WrongAt(ValueError):  # noqa: N818 - reads well where it is raised
-    """An invalid value at a key below the one being validated.
+    """An invalid value inside the table that a validator checks.
 
     Parameters
     ----------
     message
         The error.
     keys
-        Path from the table being validated.
+        Path from this table to the value.
     """
 
     def __init__(self, message: str, *keys: str) -> None:
@@ -28,7 +28,7 @@ class WrongAt(ValueError):  # noqa: N818 - reads well where it is raised
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a name; None: no name is similar.
+    """Return the known name that is most similar to a name; None if no name is similar.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of an error for an unknown name: a similar known name, or other advice.
+    """Return the end of an error message for an unknown name: a similar name, or other advice.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def no_such(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the error for an unknown name, with a suggestion or all known names.
+    """Return the error message for an unknown name, with a similar name or all known names.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def known_keys(model: type[BaseModel], way: Sequence[str | int]) -> list[str]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models in an annotation."""
+    """Yield the pydantic models in a type annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):

@@ -1,6 +1,6 @@
-"""Progress of long operations, a line every few seconds.
+"""Progress of long operations, reported in a line every few seconds.
 
-Belongs here: when to report. Does not: where lines are written.
+Belongs here: when to report. Does not: writing the lines.
 """
 
 import time

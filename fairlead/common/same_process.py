@@ -1,25 +1,25 @@
 """Finding a process again by pid and start time, because pids are reused.
 
-Belongs here: this look-up. Does not: ending processes.
+Belongs here: finding processes. Does not: ending them.
 """
 
 from typing import Final
 
 import psutil
 
-# Start times are relative to the boot time, which clock adjustments shift.
+# Start times are computed from the boot time, which changes when the clock is adjusted.
 _CLOCK_TOLERANCE_S: Final = 5.0
 
 
 def same_process(pid: int, started_at: float) -> psutil.Process | None:
-    """Return the process with a pid and start time; None: it has ended.
+    """Return the process with this pid and start time; None if it has ended.
 
     Parameters
     ----------
     pid
-        Its pid.
+        The process id.
     started_at
-        Seconds since 1970, from `psutil.Process.create_time`.
+        Start time in seconds since 1970, from `psutil.Process.create_time`.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Helpers for Arrow tables.
 
-Belongs here: helpers that do not depend on the columns. Does not: schemas.
+Belongs here: helpers for tables of any schema. Does not: schemas.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 
 def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
-    """Split a table by the values of a column; rows keep their order."""
+    """Split a table by the values of a column; rows with the same value keep their order."""
     if not table.num_rows:
         return {}
     order = pc.sort_indices(table, sort_keys=[(column, "ascending")])
-    if (np.diff(order.to_numpy()) != 1).any():  # else the rows are sorted already
+    if (np.diff(order.to_numpy()) != 1).any():  # the rows are not sorted yet
         table = table.take(order)
     table = table.combine_chunks()
     names = table[column].to_numpy()
@@ -30,7 +30,7 @@ def slices(table: pa.Table, column: str) -> dict[str, pa.Table]:
 
 
 def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
-    """Return names by index; null for negative indices.
+    """Return the name at each index, and null for each negative index.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def named(numbers: npt.NDArray[Any], names: Sequence[str]) -> pa.Array:
 
 
 def as_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, without a copy if it has one chunk."""
+    """Return a column as one array; copies it only if it has several chunks."""
     if isinstance(values, pa.Array):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()

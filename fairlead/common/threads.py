@@ -1,4 +1,4 @@
-"""The number of threads of numpy's linear algebra: one.
+"""Limiting numpy's linear algebra to one thread.
 
 Belongs here: setting it before numpy is imported. Does not: processes and pools.
 """
@@ -9,8 +9,7 @@ import os
 def one_thread() -> None:
     """Limit numpy's linear algebra to one thread, unless the environment sets another number.
 
-    Analyses solve hundreds of small systems; on a busy machine several threads mostly wait for each
-    other. In this process it works only before numpy is imported; it also holds for child
-    processes.
+    Analyses solve hundreds of small systems of equations. On a busy machine, several threads would
+    mostly wait for each other. Call this before numpy is imported; it also affects child processes.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

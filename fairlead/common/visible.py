@@ -1,25 +1,25 @@
-"""Foreign text made safe for terminals, logs and pages.
+"""Escaping text from outside, such as names of groups, for terminals, logs and pages.
 
-Belongs here: escaping characters. Does not: output (the command line's `output`, pages), nor JSON,
-which has its own escapes.
+Belongs here: escaping characters. Does not: writing output (`fairlead.surfaces`), nor JSON, which
+has its own escapes.
 """
 
 import logging
 import unicodedata
 from typing import Any, Final
 
-#: Unicode categories: control (such as terminal escapes), format (bidi overrides, zero width),
-#: surrogates, line and paragraph separators.
+#: Unicode categories of escaped characters: control characters (such as terminal escapes), format
+#: characters (bidirectional overrides, zero width), surrogates, line and paragraph separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-#: Maximum length of a line: more than a command with the longest group id, each byte escaped.
+#: Maximum length of a line. Longer than a command with the longest group id and every byte escaped.
 _LONGEST: Final = 5_000
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Escape characters that are invisible or change other text; cut long lines.
+    r"""Escape characters that are invisible or change other text; shorten long lines.
 
-    Names of groups, clients and topics can contain anything: colours, a second line that looks like
-    Fairlead's own, letters in another order.
+    Names of groups and clients can contain anything: terminal colours, a second line that looks
+    like Fairlead's own, or characters that reverse the text.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def visible(text: str, *, keep: str = "") -> str:
 
 
 def _cut(line: str) -> str:
-    """Cut a line in its middle."""
+    """Leave out the middle of a line that is too long."""
     if len(line) <= _LONGEST:
         return line
     half = _LONGEST // 2
@@ -55,9 +55,9 @@ def _cut(line: str) -> str:
 
 
 def on_page(value: object) -> object:
-    """Return a value for a page, with invisible characters of texts escaped.
+    """Return a value for a page; if it is a text, escape its invisible characters.
 
-    Pass it as `finalize` to a Jinja environment, which escapes HTML afterwards.
+    Pass this function as `finalize` to a Jinja environment, which escapes HTML afterwards.
     """
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
@@ -65,10 +65,10 @@ def on_page(value: object) -> object:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats each record as one line, with escapes; tracebacks keep their lines."""
+    """Formats each log record as one line with escapes; tracebacks keep their lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """Return the record's own line."""
+        """Return the line without the traceback."""
         return visible(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the same

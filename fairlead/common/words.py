@@ -1,6 +1,6 @@
-"""Formatters for figures, times and names.
+"""Formatters for figures, times and names, used everywhere.
 
-Belongs here: the text of a value, the same everywhere. Does not: sentences.
+Belongs here: the text of a value. Does not: sentences.
 """
 
 from collections.abc import Sequence
@@ -184,7 +184,7 @@ def plural(count: int, what: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """Write a name in a sentence, cut if it is longer than any topic's.
+    """Write a name in a sentence, shortened if it is longer than any topic name.
 
     Examples
     --------
@@ -195,12 +195,12 @@ def shortened(name: str) -> str:
 
 
 def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NAMES) -> str:
-    """Write the first of some names, and how many more there are.
+    """Write the first names of a list, and the number of the others.
 
     Parameters
     ----------
     count
-        Number of all names, if `names` are only the first.
+        Number of all names, if `names` has only the first.
     at_most
         Maximum number of names to write.
 

@@ -1,14 +1,14 @@
-"""The actual owners in groups of confluent-kafka followers, which the broker does not know.
+"""The actual owners of partitions in groups of confluent-kafka followers; brokers do not know them.
 
 Belongs here: reading the coordination topic for the planner, and applying assignment records to the
 broker's description. Does not: how members agree (`fairlead.followers.confluent.agreement_round`),
 nor describing groups (`gateway`).
 
-The broker assigns by `range`; the members then redistribute these partitions by the first
-assignment record of the generation. Coordinators do not report the generation. But member ids are
-never reused, so the record of the present generation is the newest one whose members are all
-present and whose partitions are exactly those that `range` gave them.
-Members that it does not list keep their partitions from `range`.
+In these groups, `range` assigns the partitions. The members then redistribute them, following the
+first assignment record of the generation. Coordinators do not report the generation. But member ids
+are never reused, so the record of the present generation is the newest record whose members are all
+present and whose partitions are exactly those that `range` gave to these members. Members that the
+record does not list keep their partitions from `range`.
 """
 
 import logging
@@ -33,17 +33,18 @@ from fairlead.wire.partitions import partition_for_key
 log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
-#: Retention of the topic; members write the valid assignment record again every few hours.
+#: Records older than the topic's retention are ignored. Members write the valid assignment record
+#: again every few hours, so that record is always younger.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
 def with_agreed_shares(
     descriptions: Mapping[str, GroupDescription], settings: KafkaSettings
 ) -> dict[str, GroupDescription]:
-    """Apply assignment records to the groups that agree through the coordination topic.
+    """Correct the owners in groups whose members agree through the coordination topic.
 
-    If the coordination topic does not exist, nothing changes. If it cannot be read, a warning is
-    logged and the broker's view stays.
+    If the topic does not exist, returns the descriptions unchanged; if it cannot be read, also logs
+    a warning.
 
     Parameters
     ----------
@@ -78,7 +79,10 @@ def with_agreed_shares(
 def with_records(
     described: GroupDescription, records: Iterable[AssignmentRecord]
 ) -> GroupDescription:
-    """Return a group with the owners from its present record, and the protocol `AGREED`."""
+    """Return the group with the owners from its present record, and the protocol `AGREED`.
+
+    Without such a record, return the description unchanged.
+    """
     record = _present_record(described.members, records)
     if record is None:
         return described
@@ -93,7 +97,7 @@ def with_records(
 def _present_record(
     members: Sequence[LiveMember], records: Iterable[AssignmentRecord]
 ) -> AssignmentRecord | None:
-    """Return the assignment record of the group's present generation; None: there is none."""
+    """Return the assignment record of the group's present generation; None if there is none."""
     range_shares = {member.member_id: member.partitions for member in members}
     decided: AssignmentRecord | None = None
     for record in records:  # only the first valid record of a generation counts
@@ -110,11 +114,12 @@ class _Read:
     Parameters
     ----------
     next
-        Partition to the offset after the last record read.
+        Partition to the offset of the next record to read.
     records
-        Key to its records of the last day in log order: timestamp in ms, and value.
+        Key to its records of the last day, in the order of the log. Each has a timestamp in
+        milliseconds, and a value.
     lock
-        Locked while the topic is read.
+        Held while the topic is read.
     """
 
     next: dict[int, int] = field(default_factory=dict)
@@ -122,14 +127,16 @@ class _Read:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-#: Cluster and topic to the records that this process has read: it reads each record once.
+#: Cluster and topic to the records that this process has read, so that it reads each record once.
 _READ: Final[dict[tuple[str, str], _Read]] = {}
 
 
 def read_assignments(
     settings: KafkaSettings, groups: Sequence[str]
 ) -> dict[str, list[AssignmentRecord]]:
-    """Read to the end of the groups' partitions; return each group's records of the last day.
+    """Return each group's records of the last day; {} if the coordination topic does not exist.
+
+    Reads those partitions of the topic that have records of the groups, to their ends.
 
     Raises
     ------
@@ -161,7 +168,8 @@ def read_assignments(
             for key, records in list(read.records.items()):
                 read.records[key] = [record for record in records if record[0] >= oldest]
                 if not read.records[key]:
-                    del read.records[key]  # members choose keys, so they must not add up
+                    # Members choose the keys, so keys without records must not accumulate.
+                    del read.records[key]
             decoded = {
                 group: [decode(value) for _, value in read.records.get(group.encode(), ())]
                 for group in groups

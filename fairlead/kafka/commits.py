@@ -1,11 +1,11 @@
 """The committed offsets of consumer groups, with their metadata as bytes.
 
 Belongs here: OffsetFetch requests over kafka-python's connections, and decoding the responses. Does
-not: any other offset (`offsets`).
+not: begin and end offsets (`offsets`).
 
-librdkafka's `list_consumer_group_offsets` is not an option: it ends the process by SIGSEGV if a
-coordinator moves meanwhile (librdkafka issue 5040). kafka-python's own decoder takes 1.9 ms for a
-group of 100 partitions, and fails if metadata is not UTF-8.
+librdkafka's `list_consumer_group_offsets` cannot be used: if a coordinator moves meanwhile, it
+crashes the process with SIGSEGV (librdkafka issue 5040). kafka-python's own decoder takes 1.9 ms
+for a group of 100 partitions, and fails if metadata is not UTF-8.
 """
 
 import io
@@ -28,14 +28,14 @@ from fairlead.common.progress import ReportProgress, phase
 from fairlead.domain.groups import CommittedOffsets, TopicCommits
 from fairlead.kafka.requests import Answers, ask_each
 
-#: Number of groups in one OffsetFetch request; bounds the size of a response.
+#: Maximum number of groups in one OffsetFetch request, which limits the size of the response.
 GROUPS_PER_REQUEST: Final = 100
-#: Number of requests in flight. kafka-python allows 5 on a connection.
+#: Maximum number of requests in flight. kafka-python allows 5 on a connection.
 REQUESTS_IN_FLIGHT: Final = 4
-#: Number of groups whose coordinators are looked up in one request.
+#: Maximum number of groups whose coordinators are looked up in one request.
 GROUPS_PER_LOOKUP: Final = 1_000
 
-#: First versions for several groups per request (KIP-709, KIP-699); Kafka 3.0 has both.
+#: First versions of these requests that accept several groups (KIP-709, KIP-699), since Kafka 3.0.
 _OFFSET_FETCH: Final = 8
 _FIND_COORDINATOR: Final = 4
 _PARTITION: Final = struct.Struct(">iqi")  # partition, offset, leader epoch
@@ -58,14 +58,14 @@ def fetch_commits(
     groups
         Group ids.
     timeout_s
-        Seconds for one request. No retry starts later than this after the first request.
+        Time-out of a request in seconds. No retry starts later than this after the first request.
     progress
         Called with a line for the user every few seconds, and at the end.
 
     Raises
     ------
     KafkaUnavailableError
-        No broker answers. The error of a single group is in the answers instead.
+        No broker answers. If only some groups fail, their errors are in the result instead.
     """
 
     def ask(portion: Sequence[str]) -> dict[str, "Future[CommittedOffsets]"]:
@@ -81,13 +81,13 @@ def fetch_commits(
 async def _ask(
     admin: KafkaAdminClient, groups: Sequence[str]
 ) -> Mapping[str, "Future[CommittedOffsets]"]:
-    """Send the requests for some groups to their coordinators; return the answers."""
+    """Fetch the commits of some groups from their coordinators."""
     answers, by_node = await _find_coordinators(admin, groups)
     requests = sorted(
         (start, node, names[start : start + GROUPS_PER_REQUEST])
         for node, names in by_node.items()
         for start in range(0, len(names), GROUPS_PER_REQUEST)
-    )  # alternating between coordinators, so that all of them work at the same time
+    )  # alternates between coordinators, so that they work in parallel
     sent: deque[tuple[Sequence[str], Any]] = deque()
     for _, node, names in requests:
         if len(sent) == REQUESTS_IN_FLIGHT:
@@ -101,7 +101,7 @@ async def _ask(
 async def _find_coordinators(
     admin: KafkaAdminClient, groups: Sequence[str]
 ) -> tuple[dict[str, "Future[CommittedOffsets]"], Mapping[int, list[str]]]:
-    """Look up coordinators; return the errors of groups without one, and node id to groups."""
+    """Look up coordinators; return errors by group, and the other groups by node id."""
     request = FindCoordinatorRequest(
         key_type=CoordinatorType.GROUP.value,
         coordinator_keys=list(groups),
@@ -142,7 +142,7 @@ def _future(outcome: CommittedOffsets | KafkaError) -> "Future[CommittedOffsets]
 
 
 def _failed(error: PythonKafkaError) -> "Future[CommittedOffsets]":
-    """Return the outcome of a request that kafka-python could not complete."""
+    """Return a future with librdkafka's error for an error of kafka-python."""
     if isinstance(error, IncompatibleBrokerVersion):
         code, why = KafkaError._UNSUPPORTED_FEATURE, "the broker must be Kafka 3.0 or newer"
     elif isinstance(error, BrokerResponseError) and not isinstance(error, RequestTimedOutError):
@@ -153,7 +153,7 @@ def _failed(error: PythonKafkaError) -> "Future[CommittedOffsets]":
 
 
 class _Undecoded:
-    """The body of an OffsetFetch response as bytes, in place of kafka-python's decoded message."""
+    """The body of an OffsetFetch response as bytes; replaces kafka-python's decoded message."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -180,7 +180,7 @@ class _OffsetFetch(OffsetFetchRequest, init=False):  # type: ignore[misc,call-ar
 
 
 def _all_commits(groups: Sequence[str]) -> _OffsetFetch:
-    """Return the request for all commits of some groups."""
+    """Return a request for all commits of these groups."""
     wanted = [_OffsetFetch.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
     return _OffsetFetch(groups=wanted, min_version=_OFFSET_FETCH, max_version=_OFFSET_FETCH)
 
@@ -188,16 +188,16 @@ def _all_commits(groups: Sequence[str]) -> _OffsetFetch:
 def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
     """Decode the body of a response to OffsetFetch, version 8.
 
-    Partitions without a commit are left out.
+    Leaves out partitions without a commit.
 
     Parameters
     ----------
     body
-        Without the response's header.
+        The response without its header.
 
     Returns
     -------
-    Group id to its error code, 0 if there is none, and its commits.
+    Group id to its error code (0: no error) and its commits.
 
     Raises
     ------
@@ -222,7 +222,10 @@ def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
 
 
 def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
-    """Decode one topic's partitions. Inlined because it runs for each partition of a cluster."""
+    """Decode one topic's commits; return them and the position after them.
+
+    The loop calls few functions, because it runs for each partition of a cluster.
+    """
     count, at = _varint(body, at)
     partitions: list[int] = []
     offsets: list[int] = []
@@ -240,14 +243,15 @@ def _topic(body: bytes, at: int) -> tuple[TopicCommits, int]:
             partitions.append(partition)
             offsets.append(offset)
             metadata.append(body[at : at + length - 1] if length > 1 else b"")
-        at += length + 1 if length else 2  # the error code is ignored: an unreadable offset is -1
+        # Skip the error code: a partition with an error has offset -1.
+        at += length + 1 if length else 2
         at = at + 1 if body[at] == 0 else _after_tags(body, at)
     commits = TopicCommits(np.array(partitions, np.int32), np.array(offsets, np.int64), metadata)
     return commits, _after_tags(body, at)
 
 
 def _varint(body: bytes, at: int) -> tuple[int, int]:
-    """Decode an unsigned varint; return it and the position after it."""
+    """Decode an unsigned varint; return the value and the position after it."""
     value = shift = 0
     while True:
         byte = body[at]

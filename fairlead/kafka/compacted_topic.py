@@ -1,4 +1,4 @@
-"""A compacted topic whose newest record under a group's id is the group's state.
+"""A compacted topic: a group's state is in the newest record whose key is the group's id.
 
 Belongs here: creating such a topic, and reading a group's newest record. Does not: the content of
 records (`fairlead.wire`), nor writing them (`plan_topic`, `members_topic`).
@@ -43,19 +43,20 @@ from fairlead.wire.record import Headers, Origin
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
-#: Seconds between two requests about a topic while waiting.
+#: Seconds between two requests while waiting for a change of a topic.
 POLL_S: Final = 0.1
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
-    # Followers read a partition from its beginning. Leases are renewed every other hour; older
-    # records should be compacted by then, so that followers read each plan about twice.
+    # Followers read a partition from its beginning. Plans are sent again every two hours, to renew
+    # their leases. Older records should be compacted by then, so that a follower reads each plan
+    # about twice.
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(60 * 60 * 1000),
     "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
     "max.message.bytes": str(LARGEST_PLAN_BYTES),
-    # Brokers decompress records of other producers: followers need no codec, and the limit above
-    # bounds their memory.
+    # Brokers decompress the records of producers that compress. So followers need no codec, and the
+    # maximum size above limits the memory that they need for a record.
     "compression.type": "uncompressed",
 }
 #: Values of compression.type with which every client can read every record.
@@ -63,7 +64,9 @@ _READABLE: Final = frozenset({"uncompressed", "gzip"})
 
 
 def foreign_codecs(compression: str) -> str:
-    """Return a warning if a topic's compression.type allows codecs that some clients lack; else "".
+    """Return a warning if a topic's compression.type allows codecs that some clients lack.
+
+    Returns "" otherwise.
 
     Examples
     --------
@@ -94,17 +97,17 @@ class Record:
     group
         The record's key.
     value
-        The plan's bytes or its withdrawal; None: a tombstone, which Fairlead does not write.
+        The bytes of the plan or of its withdrawal. None: a tombstone, which Fairlead never writes.
     headers
-        As published.
+        The record's headers.
     position
         Partition and offset.
     published_at
         The record's timestamp; time-zone-aware.
     began
-        Offset of the first record of its epoch that still exists.
+        Offset of the group's first record with the same epoch that still exists.
     tombstone
-        Offset of the newest earlier tombstone that still exists; -1: none.
+        Offset of the group's newest earlier tombstone that still exists; -1: none.
     """
 
     group: str
@@ -122,11 +125,11 @@ class CompactedTopic:
     Parameters
     ----------
     settings
-        How to reach the cluster, and the number of replicas.
+        How to reach the cluster, and the topic's replication factor.
     name
         The topic.
     partitions
-        Number of partitions of a new topic.
+        Number of partitions if the topic is created.
     """
 
     def __init__(self, settings: KafkaSettings, name: str, *, partitions: int) -> None:
@@ -139,7 +142,7 @@ class CompactedTopic:
 
     @property
     def origin(self) -> Origin:
-        """The topic with the ids of cluster and topic, read once.
+        """The topic's name and the ids of cluster and topic, which are read only once.
 
         Raises
         ------
@@ -157,17 +160,17 @@ class CompactedTopic:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Explain a failed login. Methods close their own writers and readers."""
+        """If brokers did not answer, raise an error with the reason, such as a failed login."""
         raise_if_refused(error, self._settings)
 
     def ensure(self) -> None:
-        """Create the topic unless it exists; check that it is compacted and replicated.
+        """Create the topic, or check that an existing topic is compacted and replicated.
 
         Raises
         ------
         ConfigurationError
-            The topic exists, but its cleanup policy would delete records, or min.insync.replicas is
-            higher than its number of replicas; or there is no right to create it.
+            The existing topic's cleanup policy would delete records, or its min.insync.replicas
+            exceeds its number of replicas. Or the user has no right to create the topic.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -194,12 +197,12 @@ class CompactedTopic:
             raise KafkaUnavailableError(f"Topic {self.name}: not created in time") from error
 
     def codec_warning(self, config: dict[str, ConfigEntry] | None = None) -> str:
-        """Return a warning if clients may lack the codec of a record, with the remedy; else "".
+        """Return a warning and a remedy if clients may lack the codec of a record; "" if not.
 
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or may not be described.
+            The topic does not exist, or the user may not describe it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -210,7 +213,7 @@ class CompactedTopic:
         return f"Topic {self.name} {why}. Change it: {change}"
 
     def partition_for_key(self, group: str) -> int:
-        """Return the partition of a group's key; the number of partitions is read once.
+        """Return the partition for a group's records; reads the number of partitions only once.
 
         Raises
         ------
@@ -226,14 +229,14 @@ class CompactedTopic:
     def newest(
         self, partition: int, groups: Iterable[str], only: Callable[[Record], bool] | None = None
     ) -> dict[str, Record]:
-        """Return the newest committed record of each of some groups in a partition.
+        """Return the newest committed record of each group; groups without one are missing.
 
         Parameters
         ----------
         partition, groups
-            Groups, and the partition of their keys.
+            Groups, and the partition that has their records.
         only
-            Returns whether to consider a record; None: consider all.
+            Function that returns whether to consider a record; None: consider all records.
 
         Raises
         ------
@@ -263,13 +266,13 @@ class CompactedTopic:
         return newest
 
     def read(self, group: str) -> Record | None:
-        """Return the newest record of a group, None if there is none; raises as `newest`."""
+        """Return the newest record of a group; None if there is none. Raises as `newest`."""
         return self.newest(self.partition_for_key(group), [group]).get(group)
 
     def _read(self, partition: int) -> Iterator[Message]:
         """Read a partition from its beginning to its last stable offset."""
         consumer = reader(self._settings, **{"isolation.level": "read_committed"})
-        # Not OFFSET_BEGINNING, for which librdkafka needs a request and half a second more.
+        # 0 and not OFFSET_BEGINNING, which costs librdkafka a request and half a second.
         begin = TopicPartition(self.name, partition, 0)
         try:
             yield from read_to_end(consumer, [begin], self._timeout_s)
@@ -279,7 +282,7 @@ class CompactedTopic:
             consumer.close()
 
     def _cluster(self) -> Any:
-        """Describe the cluster; raises errors like `_ask`."""
+        """Describe the cluster; raises as `_ask`."""
 
         def describe(admin: Any) -> Any:  # the stubs' types are wrong
             return admin.describe_cluster(request_timeout=self._timeout_s)
@@ -287,7 +290,7 @@ class CompactedTopic:
         return self._ask(describe)
 
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
-        """Read the topic's id and partitions; raises errors like `_ask`."""
+        """Read the topic's id and partitions; raises as `_ask`."""
         topics = TopicCollection([self.name])
         return self._ask(
             lambda admin: admin.describe_topics(topics, request_timeout=self._timeout_s)[self.name],
@@ -295,7 +298,7 @@ class CompactedTopic:
         )
 
     def _config(self) -> dict[str, ConfigEntry]:
-        """Read the configuration of an existing topic; raises errors like `_ask`."""
+        """Read the configuration of an existing topic; raises as `_ask`."""
         topic = ConfigResource(ResourceType.TOPIC, self.name)
         return self._ask(
             lambda admin: admin.describe_configs([topic], request_timeout=self._timeout_s)[topic],
@@ -305,14 +308,15 @@ class CompactedTopic:
     def _ask(
         self, question: Callable[[AdminClient], Future[Answer]], *, within_s: float = 0.0
     ) -> Answer:
-        """Send a request about the topic; retry for `within_s` while the broker does not know it.
+        """Send a request about the topic.
 
-        A broker learns of a new topic with a delay.
+        While the broker does not know the topic, retry for `within_s` seconds: brokers learn of a
+        new topic with a delay.
 
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or may not be described.
+            The topic does not exist, or the user may not describe it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """

@@ -1,10 +1,10 @@
 """Groups of the consumer protocol (KIP-848), in which the broker assigns.
 
-Belongs here: describing these groups, for which kafka-python has no message. Does not: members as
-values of the planner (`descriptions`).
+Belongs here: describing these groups, for which kafka-python has no message. Does not: converting
+the result to a `GroupDescription` (`descriptions`).
 
-librdkafka's admin client also describes these groups, but returns neither subscriptions, racks, nor
-the protocol of each member.
+librdkafka's admin client also describes these groups, but does not return the subscription, rack
+and protocol of each member.
 """
 
 from collections import defaultdict
@@ -19,12 +19,12 @@ from fairlead.domain.groups import LiveMember
 from fairlead.kafka.messages.consumer_groups import ConsumerGroupDescribeRequest
 from fairlead.wire.partitions import Partitions, kafka_uuid
 
-#: The group type, and the value of the clients' setting `group.protocol`.
+#: The type of these groups, and the value of the consumers' setting `group.protocol`.
 CONSUMER: Final = "consumer"
 #: Name of the broker's assignor that follows plans.
 ASSIGNOR: Final = "fairlead"
-#: Client id and rack prefix of a rebalance trigger, which joins for a moment to make the broker
-#: reassign.
+#: Client id, and prefix of the rack, of a rebalance trigger, which joins the group briefly so that
+#: the broker computes a new assignment.
 TRIGGER: Final = "fairlead-rebalance-trigger"
 TRIGGER_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
@@ -32,19 +32,19 @@ _CLASSIC_MEMBER: Final = 0
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerMember(LiveMember):
-    """A member of a group in which the broker assigns, without its name in plans.
+    """A member of a group in which the broker assigns; its name in plans is still empty.
 
-    Its topics: those that it subscribes to by name, and known matches of its pattern. A match is
-    known if a member with this pattern owns, or will own, one of the topic's partitions.
+    `topics` has the topics that the member subscribes to by name, and known matches of its pattern.
+    A match is known if a member with this pattern owns, or will own, a partition of the topic.
 
     Parameters
     ----------
     generation
         The group epoch that the member has reached.
     target
-        Its partitions in the broker's target assignment; ascending.
+        The member's partitions in the broker's target assignment, ascending.
     classic
-        Whether it uses the classic protocol; the group is then being converted.
+        Whether the member uses the classic protocol, because the group is being converted.
     """
 
     generation: int
@@ -59,7 +59,7 @@ class BrokerMember(LiveMember):
 
 @dataclass(frozen=True)
 class BrokerGroup:
-    """A group in which the broker assigns, at one moment.
+    """The description of a group in which the broker assigns.
 
     Parameters
     ----------
@@ -68,9 +68,10 @@ class BrokerGroup:
     members
         All members including rebalance triggers, ascending by member id.
     topic_ids
-        Topic to its id, as Kafka writes it, for topics with an owned partition.
+        Topic to its id in Kafka's text format, for topics with partitions that a member owns or
+        will own.
     error
-        Why the coordinator does not describe the group; None: it does.
+        Why the coordinator does not describe the group; None if it does.
     """
 
     group: str
@@ -82,15 +83,15 @@ class BrokerGroup:
 
     @property
     def consumers(self) -> tuple[BrokerMember, ...]:
-        """The members without rebalance triggers."""
+        """The members that are not rebalance triggers."""
         return tuple(member for member in self.members if not member.is_trigger)
 
     @property
     def behind(self) -> tuple[BrokerMember, ...]:
-        """The consumers that keep partitions for which other members wait.
+        """The consumers that still own partitions for which other members wait.
 
-        A member that waits for partitions has reached the group epoch; one that must give up
-        partitions has not.
+        A member that waits for partitions has reached the group epoch. A member that still has to
+        give up partitions has not.
         """
         newest = max((consumer.generation for consumer in self.consumers), default=0)
         waits = any(
@@ -110,7 +111,7 @@ def describe_broker_groups(
     Raises
     ------
     kafka.errors.KafkaError
-        A coordinator does not answer. The error of a single group is in its answer instead.
+        A coordinator does not answer. The error of a single group is in its BrokerGroup instead.
     """
     answers: list[Any] = admin._manager.run(_ask, admin, groups)  # noqa: SLF001 - no public way to send
     return {
@@ -169,7 +170,7 @@ def _read(described: Any) -> BrokerGroup:
 
 
 def _matched(members: Iterable[Any]) -> dict[str, set[str]]:
-    """Return the topics that each pattern is known to match; coordinators do not report them."""
+    """Return the topics that each pattern is known to match, which coordinators do not report."""
     matched: dict[str, set[str]] = {"": set()}
     for raw in members:
         if raw.subscribed_topic_regex:

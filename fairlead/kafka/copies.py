@@ -1,18 +1,18 @@
 """The replication factor and min.insync.replicas of Fairlead's topics.
 
-Belongs here: the rule. Does not: asking brokers (`plan_topic`).
+Belongs here: which values are right. Does not: reading and setting them (`compacted_topic`).
 """
 
 
 def copies_wanted(brokers: int) -> int:
-    """Return the replication factor: three, or the number of brokers if there are fewer."""
+    """Return the best replication factor: three, or the number of brokers if that is lower."""
     return max(1, min(3, brokers))
 
 
 def in_sync_wanted(copies: int) -> int:
-    """Return min.insync.replicas: all copies but one.
+    """Return the best min.insync.replicas: all copies but one.
 
-    Losing one broker then neither loses a plan nor stops publication.
+    Then the loss of one broker neither loses a plan nor stops publication.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def in_sync_wanted(copies: int) -> int:
 
 
 def too_few(copies: int, in_sync: int, brokers: int) -> str:
-    """Return why a topic could lose plans although the cluster has enough brokers; "" if it cannot.
+    """Return why a topic could lose plans although the cluster has enough brokers; else "".
 
     Examples
     --------

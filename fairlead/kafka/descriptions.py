@@ -1,8 +1,8 @@
 """The members of a consumer group, from the coordinator's description.
 
-Belongs here: reading descriptions of groups of both types, kinds of their errors, and the members'
-names in plans. Does not: requesting descriptions (`gateway`, `consumer_protocol`), nor offsets
-(`offsets`).
+Belongs here: decoding the descriptions of classic and consumer groups, classifying their errors,
+and naming the members as in plans. Does not: requesting descriptions (`gateway`,
+`consumer_protocol`), nor offsets (`offsets`).
 """
 
 import re
@@ -23,12 +23,12 @@ DEAD: Final = "Dead"
 REBALANCING: Final = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 )
-#: Protocol type of consumer groups; `consumer_protocol.CONSUMER` is the KIP-848 group type.
+#: The protocol type of all consumer groups. `consumer_protocol.CONSUMER` is a group type (KIP-848).
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
-#: Parts of kafka-python's error messages; the first match decides.
+#: Parts of kafka-python's error messages, and the problems they mean; the first match decides.
 _PROBLEMS: Final = {
     "not a classic group": GroupProblem.OTHER_TYPE,
     "GroupIdNotFoundError": GroupProblem.ABSENT,
@@ -36,9 +36,9 @@ _PROBLEMS: Final = {
     "CoordinatorNotAvailable": GroupProblem.COORDINATOR_MOVING,
     "CoordinatorLoadInProgress": GroupProblem.COORDINATOR_MOVING,
 }
-#: Problems with the coordinator for which requests are repeated.
+#: Problems with the coordinator after which a request is repeated.
 MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
-#: Problems with an exception of their own; all others raise `GroupUnsettledError`.
+#: The exceptions for problems; for other problems, the exception is `GroupUnsettledError`.
 _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
     None: GroupError,
     GroupProblem.ABSENT: GroupAbsentError,
@@ -48,7 +48,7 @@ NUL: Final = "\0"
 """The only character that Kafka accepts in ids and Postgres does not."""
 
 _LONGEST_TOPIC: Final = 249
-#: The names that Kafka allows for topics: its class `org.apache.kafka.common.internals.Topic`.
+#: The names that Kafka allows for topics, from its class `org.apache.kafka.common.internals.Topic`.
 _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
 _Refusal = tuple[GroupProblem | None, str | None]
@@ -56,7 +56,7 @@ _Refusal = tuple[GroupProblem | None, str | None]
 
 
 def problem_in(error: str) -> GroupProblem:
-    """Return the kind of a coordinator's error, of which kafka-python returns only the message.
+    """Return the kind of a coordinator's error from its message; kafka-python returns no code.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def group_error(described: GroupDescription) -> GroupError:
 
 
 def undescribed(group: str, error: Exception) -> GroupDescription:
-    """Return the description of a group that makes a whole request fail."""
+    """Return the description of a group that cannot be described, because the request fails."""
     problem = problem_in(str(error))
     return GroupDescription(
         group,
@@ -86,9 +86,9 @@ def undescribed(group: str, error: Exception) -> GroupDescription:
 
 
 def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
-    """Read the result of kafka-python's `describe_groups` for one group.
+    """Convert the result of kafka-python's `describe_groups` for one group.
 
-    Any problem of the group is in `error`.
+    If the group has a problem, `error` of the result describes it.
     """
     state = raw["group_state"]
     members: tuple[LiveMember, ...] = ()
@@ -98,7 +98,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
             members = _named(
                 _read_member(member)
                 for member in raw["members"]
-                if member["client_id"] != TRIGGER  # rebalance triggers leave immediately
+                if member["client_id"] != TRIGGER  # a rebalance trigger leaves soon
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")
@@ -106,9 +106,9 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
 
 def read_broker_group(described: BrokerGroup) -> GroupDescription:
-    """Read the description of a group in which the broker assigns; rebalance triggers are left out.
+    """Convert the description of a group in which the broker assigns; leave out rebalance triggers.
 
-    Any problem of the group is in `error`.
+    If the group has a problem, `error` of the result describes it.
     """
     members: tuple[LiveMember, ...] = ()
     state = described.state if described.consumers or described.state == DEAD else EMPTY
@@ -135,7 +135,7 @@ def read_broker_group(described: BrokerGroup) -> GroupDescription:
 
 
 def holds_up(names: Sequence[str]) -> str:
-    """Return a sentence that names the members for which a group waits, and the remedy.
+    """Return a message that names the members for which a group waits, with a remedy.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def holds_up(names: Sequence[str]) -> str:
 def _refusal(
     state: str, coordinator_error: str | None, protocol_type: str = CONSUMER_PROTOCOL_TYPE
 ) -> _Refusal:
-    """Return why a group cannot be planned, independent of its members."""
+    """Return why a group cannot be planned, whatever its members are."""
     if coordinator_error:
         problem = problem_in(coordinator_error)
         told = {GroupProblem.OTHER_TYPE: coordinator_error, GroupProblem.ABSENT: _ABSENT}
@@ -182,13 +182,13 @@ def _read_member(raw: Mapping[str, Any]) -> LiveMember:
 
 
 def _named(members: Iterable[LiveMember]) -> tuple[LiveMember, ...]:
-    """Add the members' names; return the members ascending by name.
+    """Return the members with their names in plans, ascending by name.
 
     Raises
     ------
     GroupError
-        Two members have the same name, a name cannot be stored, or a member names a topic that
-        cannot exist: a request about such a name would fail for all groups.
+        Two members have the same name, or Postgres cannot store a name. Or a member names a topic
+        that cannot exist; a request about such a topic would fail for all groups.
     """
     members = tuple(members)
     for described in members:
@@ -235,7 +235,7 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:
-    """Return a decoded part of a description, empty if there are no bytes."""
+    """Return a part of a member's description that kafka-python has decoded; {} if it is empty."""
     value = raw[key]
     if not value:
         return {}

@@ -1,10 +1,10 @@
 """The brokers from which consumers fetch partitions: racks, replicas, and sizes of logs.
 
-Belongs here: reading this from brokers. Does not: the traffic between racks
+Belongs here: requests to brokers. Does not: computing the traffic between racks
 (`fairlead.domain.analysis.racks`).
 
-A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to the
-replica in its rack (KIP-392), if there is one. With other brokers consumers fetch from the leader.
+A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to a
+replica in the consumer's rack (KIP-392), if there is one. Otherwise it fetches from the leader.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
-    """Return the topics of the groups with a member that has a rack."""
+    """Return the topics that are read by groups in which a member has a rack."""
     return {
         topic
         for described in descriptions
@@ -31,20 +31,22 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
 
 
 def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]) -> FetchSources:
-    """Read the racks from which partitions of topics are fetched.
+    """Read the racks from which consumers fetch the partitions of topics, and the sizes of logs.
+
+    Without the right to read configurations, assumes that consumers fetch from the leader, Kafka's
+    default. Without the right to read sizes of logs, these are unknown.
 
     Parameters
     ----------
     log
         The existing partitions.
     topics
-        Topics to read; others stay unknown.
+        The topics; racks and sizes of other topics are unknown in the result.
 
     Raises
     ------
     kafka.errors.KafkaError
-        No broker answers, or one refuses. Without the right to read configurations or sizes of
-        logs, these are unknown, and fetches from the leader are assumed, Kafka's default.
+        No broker answers, or a broker refuses a request.
     """
     wanted = sorted(topic for topic in topics if topic in log.starts)
     total = log.end.size
@@ -74,7 +76,7 @@ def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]
 def _placed(
     admin: KafkaAdminClient, topics: list[str], log: LogOffsets
 ) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield each partition's index in the log's arrays, its leader (-1: none) and replicas."""
+    """Yield each partition's index in the arrays of `log`, its leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
         first, count = log.place(topic["name"])
         for partition in topic["partitions"]:
@@ -100,7 +102,7 @@ def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
 def _sizes(
     admin: KafkaAdminClient, topics: list[str], brokers: list[int], log: LogOffsets
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield, per replica: its partition's index in the log's arrays, its broker, its bytes."""
+    """Yield for each replica its partition's index in the arrays of `log`, its broker and bytes."""
     partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}
     answers: list[dict[str, Any]] = admin.describe_log_dirs(partitions, brokers)
     for answer in answers:

@@ -1,8 +1,7 @@
 """The gateway to a Kafka cluster: its groups, their members and offsets.
 
-Belongs here: opening both clients, the order of requests, and retries. Does not: reading the
-responses (`descriptions`, `offsets`), the table of samples (`fairlead.domain.samples`), plans
-(`plan_topic`).
+Belongs here: opening both clients, the order of requests, and retries. Does not: decoding responses
+(`descriptions`, `offsets`), the table of samples (`fairlead.domain.samples`), plans (`plan_topic`).
 """
 
 import logging
@@ -75,7 +74,7 @@ SETTLING_S: Final = 10.0
 
 
 class KafkaGateway:
-    """Reads consumer groups of one cluster. A context manager; not for several threads.
+    """Reads the consumer groups of a cluster. Use it as a context manager, in one thread.
 
     Parameters
     ----------
@@ -91,7 +90,7 @@ class KafkaGateway:
     def __init__(self, settings: KafkaSettings) -> None:
         self.settings = settings
         self._timeout_s = settings.request_timeout_s
-        kafka_python_settings(settings.librdkafka())  # refuses settings that it cannot translate
+        kafka_python_settings(settings.librdkafka())  # raises for a setting without equivalent
         self._admin = self._new_admin()
         self._reader: Consumer | None = None
         self._kafka_python: KafkaAdminClient | None = None
@@ -107,16 +106,16 @@ class KafkaGateway:
         raise_if_refused(error, self.settings)
 
     def list_groups(self) -> list[str]:
-        """List the consumer groups of the cluster, including empty ones, ascending.
+        """Return the ids of the cluster's consumer groups, including empty groups, ascending.
 
-        Leaves out groups of other protocols (Connect, share groups), offsets committed without a
-        group, and ids that Postgres cannot store: with a NUL character, or too long. A warning
-        names each id that is too long.
+        Leaves out groups of other protocols (Connect, share groups), ids under which offsets were
+        committed without a group, and ids that Postgres cannot store: ids with a NUL character, or
+        ids that are too long. Logs a warning for each id that is too long.
 
         Raises
         ------
         KafkaUnavailableError
-            No answer in time.
+            Brokers do not answer in time.
         """
         names = []
         for name in self.listed_groups().consumer:
@@ -132,12 +131,12 @@ class KafkaGateway:
         return names
 
     def listed_groups(self) -> ListedGroups:
-        """List the groups of the cluster by kind; ids with a NUL character are left out.
+        """Return the cluster's groups by kind; leave out ids with a NUL character.
 
         Raises
         ------
         KafkaUnavailableError
-            No answer in time.
+            Brokers do not answer in time.
         """
         kinds: dict[str, list[str]] = {}
         for group in self._listed():
@@ -159,25 +158,25 @@ class KafkaGateway:
         before: pa.Table | None = None,
         progress: ReportProgress = lambda _: None,
     ) -> GroupSnapshot:
-        """Take a snapshot of groups: members, then committed, begin and end offsets.
+        """Take a snapshot of groups: read members, then committed, begin and end offsets.
 
-        An error of one group is in its row and does not affect other groups. A topic or partition
-        that is deleted meanwhile is left out; partitions that are added meanwhile are in the next
-        snapshot.
+        If a group has an error, its row has the error; other groups are not affected. Topics and
+        partitions that are deleted meanwhile are left out. Partitions that are added meanwhile
+        appear in the next snapshot.
 
         Parameters
         ----------
         groups
             Group ids.
         snapshot_id
-            Its id, which sorts by time; None: a new one.
+            Id of the snapshot (ids sort by time); None: make a new id.
         patience_s
-            Seconds to wait in all for groups that rebalance.
+            Total seconds to wait for groups that are rebalancing.
         before
-            The previous sample, at most one row per group. If a partition's commit is still the
-            same, its last stable offset is read. None: no last stable offset is read.
+            The previous sample, at most one row per group. The last stable offset is read of
+            partitions whose commit has not changed since; None: of no partition.
         progress
-            Called with a line for the user at the end of each phase, and every few seconds.
+            Called with a line for the user every few seconds, and at the end of each phase.
 
         Raises
         ------
@@ -186,7 +185,7 @@ class KafkaGateway:
         """
         descriptions = self._describe(sorted(set(groups)), patience_s, progress)
         started = time.monotonic()
-        # Also for groups that cannot be planned: pages show their lag.
+        # Also read the commits of groups that cannot be planned, since pages show their lag.
         commits = self._ask_kafka_python(
             lambda admin: fetch_commits(admin, sorted(descriptions), self._timeout_s, progress)
         )
@@ -231,7 +230,7 @@ class KafkaGateway:
     ) -> FetchSources | None:
         """Read the racks from which partitions are fetched; None: unknown, or no member has a rack.
 
-        A failure is only logged: the snapshot is useful without it.
+        Only logs a failure, since a snapshot is useful without racks.
         """
         topics = topics_of_racks(descriptions.values())
         if not topics:
@@ -243,7 +242,7 @@ class KafkaGateway:
             return None
 
     def live_group(self, group: str) -> LiveGroup:
-        """Read the members of a group and their partitions.
+        """Read the present members of a group and their partitions.
 
         Raises
         ------
@@ -258,7 +257,7 @@ class KafkaGateway:
         return live
 
     def live_groups(self, groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-        """Read groups as `live_group` does; a group's value may be its error.
+        """Read groups as `live_group` does; return an error in place of a group that has one.
 
         Raises
         ------
@@ -281,7 +280,7 @@ class KafkaGateway:
         patience_s: float = SETTLING_S,
         progress: ReportProgress = lambda _: None,
     ) -> dict[str, GroupDescription]:
-        """Describe groups; repeat this for groups that rebalance until they are stable."""
+        """Describe groups; wait some seconds for rebalancing groups to become stable."""
         described: dict[str, GroupDescription] = {}
         pending = list(groups)
         report = phase(progress, "Described {:,} of {:,} groups")
@@ -291,13 +290,13 @@ class KafkaGateway:
                 described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
             pending = [group for group in pending if _unsettled(described[group])]
-            if not pending or time.monotonic() > deadline:  # the rest have errors
+            if not pending or time.monotonic() > deadline:  # pending groups keep their errors
                 break
             time.sleep(0.2)
         return with_agreed_shares(described, self.settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups, each by the request for its type."""
+        """Describe some groups; sends the request for classic groups, then for consumer groups."""
         raw, errors = self._halving(
             groups, lambda admin, portion: admin.describe_groups(list(portion))
         )
@@ -309,7 +308,7 @@ class KafkaGateway:
         }
         problems = {group: described.problem for group, described in descriptions.items()}
         if GroupProblem.NOT_COORDINATOR in problems.values():
-            self._close_kafka_python()  # which caches coordinators permanently
+            self._close_kafka_python()  # a new client looks up the coordinators again
         broker_assigns = [group for group in groups if problems[group] is GroupProblem.OTHER_TYPE]
         return descriptions | {
             group: read_broker_group(described)
@@ -323,7 +322,7 @@ class KafkaGateway:
             raise KafkaUnavailableError(f"Kafka cannot list groups: {error}") from error
 
     def assigned_by_brokers(self, groups: Iterable[str]) -> list[str]:
-        """Return the groups, of these, that use the consumer protocol (KIP-848), ascending.
+        """Return those of the groups that use the consumer protocol (KIP-848), ascending.
 
         Raises
         ------
@@ -339,9 +338,9 @@ class KafkaGateway:
         )
 
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
-        """Return the id and the number of partitions of topics, by name.
+        """Return the id and the number of partitions of each topic, by name.
 
-        Topics that do not exist, or may not be described, are missing.
+        Leaves out topics that do not exist or that the user may not describe.
 
         Raises
         ------
@@ -369,7 +368,7 @@ class KafkaGateway:
         }
         problems = {problem_in(group.error) for group in described.values() if group.error}
         if GroupProblem.NOT_COORDINATOR in problems:
-            self._close_kafka_python()  # which caches coordinators permanently
+            self._close_kafka_python()  # a new client looks up the coordinators again
         return described
 
     def _halving(
@@ -377,11 +376,12 @@ class KafkaGateway:
         groups: Sequence[str],
         question: Callable[[KafkaAdminClient, Sequence[str]], Mapping[str, Result]],
     ) -> tuple[dict[str, Result], dict[str, Exception]]:
-        """Ask about groups; if one of them makes the request fail, about fewer at a time.
+        """Send a request about groups; if it fails, send it for each half of the groups.
 
         Returns
         -------
-        Group to answer, and group to the error of a request about this group only.
+        Group to answer, and group to error. A group has an error if a request about only this group
+        fails.
         """
         if not groups:
             return {}, {}
@@ -395,14 +395,14 @@ class KafkaGateway:
         return answers | more_answers, errors | more_errors
 
     def _ask_kafka_python(self, question: Callable[[KafkaAdminClient], Result]) -> Result:
-        """Call a function with kafka-python's client; after a transient error, with a new one.
+        """Call a function with kafka-python's client; after a transient error, use a new client.
 
         Raises
         ------
         KafkaUnavailableError
             Brokers do not answer in time.
         kafka.errors.BrokerResponseError
-            A broker returns an error about the request.
+            A broker answers the request with an error.
         """
         retries = Retrying(
             retry=retry_if_exception(
@@ -421,15 +421,16 @@ class KafkaGateway:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
             ):
-                raise  # an error about the request; kafka-python itself raises time-outs
+                # The broker returned this error; RequestTimedOutError is from kafka-python itself.
+                raise
             self._close_kafka_python()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
 
     @contextmanager
     def _asking(self) -> Iterator[AdminClient]:
-        """Yield librdkafka's client; replace it if brokers do not answer.
+        """Yield librdkafka's client; if brokers do not answer, replace it for the next call.
 
-        For five minutes, librdkafka sends requests to a controller that has died.
+        Otherwise librdkafka would send requests to a dead controller for five minutes.
         """
         try:
             yield self._admin
@@ -440,11 +441,11 @@ class KafkaGateway:
     def _new_admin(self) -> AdminClient:
         try:
             return AdminClient(self.settings.librdkafka())
-        except KafkaException as error:  # names the setting, not its value
+        except KafkaException as error:  # the message has the setting's name without its value
             raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
 
     def _open_reader(self) -> Consumer:
-        """Return a consumer for reading offsets; it never joins its group."""
+        """Return the consumer for reading offsets, which joins no group."""
         if self._reader is None:
             self._reader = reader(self.settings, **{"isolation.level": "read_uncommitted"})
         return self._reader
@@ -452,7 +453,8 @@ class KafkaGateway:
     def _open_kafka_python(self) -> KafkaAdminClient:
         if self._kafka_python is None:
             require_broker(self.settings)
-            if why := refusal(self.settings):  # kafka-python leaks the sockets of failed logins
+            # Check the login first, because kafka-python leaks the sockets of failed logins.
+            if why := refusal(self.settings):
                 raise KafkaUnavailableError(f"Kafka does not answer: {why}")
             try:
                 self._kafka_python = open_admin(self.settings)
@@ -467,7 +469,7 @@ class KafkaGateway:
 
 
 def _list_groups(admin: KafkaAdminClient) -> list[dict[str, Any]]:
-    """List the groups of every broker, including brokers that started after the client."""
+    """List the groups of all brokers, including brokers that started after the client."""
     manager = admin._manager  # noqa: SLF001 - no public way to refresh kafka-python's list of brokers
     manager.run(manager.cluster.refresh_metadata)
     listed: list[dict[str, Any]] = admin.list_groups()
@@ -475,13 +477,13 @@ def _list_groups(admin: KafkaAdminClient) -> list[dict[str, Any]]:
 
 
 def _kind(group: Mapping[str, Any]) -> str:
-    """Return the kind of a listed group: `consumer`, `share`, `connect`, ...; "": offsets only."""
+    """Return the kind of a group, such as `consumer` or `connect`; "" if it has only commits."""
     kind = str(group.get("group_type") or "").lower()
     return kind if kind in {"share", "streams"} else group["protocol_type"]
 
 
 def _unsettled(described: GroupDescription) -> bool:
-    """Whether describing a group may succeed soon."""
+    """Whether the group may soon be described without an error."""
     return described.problem in MOVING or described.state in REBALANCING
 
 
@@ -499,7 +501,7 @@ def _unlisted(count: int) -> str:
 def _live(
     group: str, described: GroupDescription, sizes: TopicSizes, observed_at: datetime
 ) -> LiveGroup | GroupError:
-    """Return a group with the partition counts of its topics, or its error."""
+    """Return a group with the partition counts of its topics, or the group's error."""
     if described.error:
         return group_error(described)
     if group in sizes.unlisted:

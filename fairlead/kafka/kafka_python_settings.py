@@ -1,7 +1,7 @@
 """kafka-python's connection settings, translated from librdkafka's.
 
-Belongs here: settings for addresses, encryption and authentication, and connecting with them. Does
-not: other settings of librdkafka, which kafka-python does not need.
+Belongs here: settings for addresses, encryption and authentication, and opening a client with them.
+Does not: other settings of librdkafka, which kafka-python does not need.
 """
 
 from collections.abc import Mapping
@@ -39,8 +39,8 @@ _STORE: Final = (
     "kafka-python reads PEM files: use ssl.ca.location, ssl.certificate.location and "
     "ssl.key.location"
 )
-#: Names or prefixes of refused settings, to the reason. Other security settings that kafka-python
-#: lacks are refused, too.
+#: Names or prefixes of settings that are refused, with the reason. Other security settings that
+#: kafka-python lacks are refused as well.
 REFUSED: Final = {
     "sasl.oauthbearer.": _OAUTH,
     "enable.sasl.oauthbearer.unsecure.jwt": _OAUTH,
@@ -56,23 +56,23 @@ _SECURITY_PREFIXES: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enabl
 def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     """Translate a librdkafka configuration for kafka-python.
 
-    Settings that do not concern connecting are left out.
+    Leaves out settings that do not concern connections.
 
     Parameters
     ----------
     librdkafka
-        librdkafka names to values, secrets revealed.
+        librdkafka's names to values, with secrets in plain text.
 
     Returns
     -------
     dict
-        kafka-python names to values, secrets revealed: never log it.
+        kafka-python's names to values, with secrets in plain text: never log them.
 
     Raises
     ------
     ConfigurationError
-        A security setting is misspelt or refused; the message names it and the reason, never its
-        value.
+        A setting is misspelt, or a security setting is refused. The message has the setting's name
+        and the reason, but never its value.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def open_admin(settings: KafkaSettings, **overrides: Any) -> KafkaAdminClient:
-    """Connect kafka-python's admin client; overrides are settings of kafka-python.
+    """Connect kafka-python's admin client; `overrides` are settings of kafka-python.
 
     Raises
     ------
     kafka.errors.KafkaError
-        No broker answers, or one refuses.
+        No broker answers, or a broker refuses the connection.
     """
     timeout_ms = int(settings.request_timeout_s * 1000)
     configuration = {
@@ -119,7 +119,7 @@ def open_admin(settings: KafkaSettings, **overrides: Any) -> KafkaAdminClient:
 
 
 def _objection(name: str) -> str | None:
-    """Return why a setting is refused; None: it is accepted."""
+    """Return why a setting is refused; None if it is accepted."""
     reasons = (why for start, why in REFUSED.items() if name.startswith(start))
     if why := next(reasons, None):
         return f"{name} cannot be used: {why}"
@@ -139,6 +139,6 @@ def _known_to_librdkafka(name: str) -> bool:
         AdminClient({"log_level": "0", name: ""})
     except KafkaException as error:
         return "No such configuration property" not in str(error)
-    except (TypeError, ValueError):  # a callback, which the Python binding checks
+    except (TypeError, ValueError):  # a known setting whose value is a callback
         return True
     return True

@@ -1,7 +1,7 @@
 """The members topic, a compacted topic with a record of the members of each group.
 
-Belongs here: creating the topic, reading the newest records, sending new ones. Does not: the
-content of records (`fairlead.wire.members_record`), nor when they are sent
+Belongs here: creating the topic, reading the newest records, sending new records. Does not: the
+content of records (`fairlead.wire.members_record`), nor deciding when to send them
 (`fairlead.workflows.following`).
 """
 
@@ -25,11 +25,11 @@ Known = dict[str, tuple[Membership, int]]
 
 
 class MembersTopic(CompactedTopic):
-    """Reads and sends records of groups' members. Not for several threads.
+    """Reads and sends records of groups' members. Use it in one thread.
 
-    Brokers change no assignment before the topic exists. Unlike plans, these records are sent
-    without a lock: each is a complete state, and if an older record overwrites a newer one, the
-    next sample corrects this.
+    Until this topic exists, the broker's assignor keeps all assignments as they are. Unlike plans,
+    these records are sent without a lock: each record is complete, and if an older record replaces
+    a newer one, the next sample corrects this.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class MembersTopic(CompactedTopic):
         self._signer = settings.signer
 
     def memberships(self, groups: Collection[str]) -> Known:
-        """Return the newest valid records of groups.
+        """Return the newest record of each group; leave out groups without a valid record.
 
         Raises
         ------
         ConfigurationError
-            The topic does not exist or may not be read.
+            The topic does not exist, or the user may not read it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -73,19 +73,19 @@ class MembersTopic(CompactedTopic):
         return known
 
     def send(self, memberships: Iterable[Membership], known: Known) -> None:
-        """Send records, and wait until they are written.
+        """Send records, and wait until brokers have written them.
 
         Parameters
         ----------
         memberships
             The records to send.
         known
-            The newest records, as `memberships` returned them.
+            The newest records, as returned by `memberships`.
 
         Raises
         ------
         ConfigurationError
-            The topic may not be written.
+            The topic refuses a record, for example because the user may not write to the topic.
         KafkaUnavailableError
             Brokers do not answer in time.
         """

@@ -1,6 +1,6 @@
-"""Begin and end offsets of partitions, and the sizes of topics.
+"""Begin and end offsets of partitions, and numbers of partitions of topics.
 
-Belongs here: reading offsets with librdkafka in batches, into arrays. Does not: members and their
+Belongs here: reading offsets into arrays with librdkafka, in batches. Does not: members and their
 partitions (`descriptions`), commits (`commits`), the table of samples (`fairlead.domain.samples`).
 """
 
@@ -28,7 +28,8 @@ from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 TOPICS_A_BATCH: Final = 100
-#: Maximum topics of a group that may not exist yet: each costs a look-up in every sample.
+#: Maximum number of topics of a group that are looked up although the cluster does not list them.
+#: Each of them costs a request in every sample.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
 """Kept small, because librdkafka's time for a batch grows faster than the batch."""
@@ -45,12 +46,12 @@ class TopicSizes:
     Parameters
     ----------
     counts
-        Topic to number of partitions, of the topics that exist.
+        Topic to its number of partitions, for topics that exist.
     hidden
-        Topic to the error of reading it, such as a missing right.
+        Topic to error, for topics that cannot be read, for example because a right is missing.
     unlisted
-        Group to the number of its topics that the cluster does not list, of groups with more than
-        `UNLISTED_TOPICS_PER_GROUP`: these topics were not looked up.
+        Group to the number of its topics that the cluster does not list, for groups with more than
+        `UNLISTED_TOPICS_PER_GROUP` of them. These topics were not looked up.
     """
 
     counts: Mapping[str, int]
@@ -69,7 +70,7 @@ def topic_sizes(
     Parameters
     ----------
     topics_of
-        Group to the topics that it reads or has committed.
+        Group to the topics that it subscribes to or has committed offsets for.
     """
     topics = {topic for own in topics_of.values() for topic in own}
     report = phase(progress, "Counted the partitions of {:,} of {:,} topics")
@@ -95,7 +96,7 @@ def topic_sizes(
 def described_topics(
     admin: AdminClient, topics: Sequence[str], timeout_s: float
 ) -> Answers[str, TopicDescription]:
-    """Read ids and partitions of topics, with an answer or error for each."""
+    """Read the ids and partitions of topics; return an answer or an error for each topic."""
 
     def ask(portion: Sequence[str]) -> dict[str, "Future[TopicDescription]"]:
         return admin.describe_topics(TopicCollection(list(portion)), request_timeout=timeout_s)
@@ -104,11 +105,11 @@ def described_topics(
 
 
 def _in_one_call(admin: AdminClient, topics: Collection[str]) -> dict[str, int]:
-    """Count the partitions of the topics that the cluster's metadata lists without an error."""
+    """Count the partitions of those topics that the cluster's metadata lists without an error."""
     try:
         listed = admin.list_topics(timeout=IN_ONE_CALL_S).topics
     except KafkaException:
-        return {}  # requests for single topics will report the error
+        return {}  # the caller then requests single topics, with their errors
     return {
         topic: len(listed[topic].partitions)
         for topic in topics
@@ -127,19 +128,19 @@ def log_offsets(
 ) -> tuple[LogOffsets, datetime]:
     """Read the begin offsets of partitions, then the end offsets.
 
-    End offsets are read after all committed offsets, so that progress of a consumer meanwhile does
-    not make its lag negative.
+    Call this after reading committed offsets: then lag cannot be negative if a consumer commits
+    meanwhile.
 
     Parameters
     ----------
     admin, reader
         Clients of the same cluster; the reader has the isolation level `read_uncommitted`.
     counts, hidden
-        As `topic_sizes` returns them.
+        As returned by `topic_sizes`.
 
     Returns
     -------
-    The offsets, and the time of the request for end offsets, time-zone-aware.
+    The offsets, and the time when the reading of end offsets began, time-zone-aware.
     """
     topics = sorted(counts)
     firsts = np.concatenate(([0], np.cumsum([counts[topic] for topic in topics], dtype=np.int64)))
@@ -179,10 +180,10 @@ def _offsets(
     *,
     report: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets, -1 if unknown, and index to error; None: the partition does not exist.
+    """Return offsets (-1: unknown), and errors by index (None: the partition does not exist).
 
-    One call for a batch is three times as fast as a request for each partition. If the call fails,
-    each partition of the batch is requested separately.
+    Requests a batch in one call, which is three times as fast as a request for each partition. If
+    the call fails, requests each partition of the batch separately.
     """
     offsets = np.full(len(partitions), -1, dtype=np.int64)
     failed: list[int] = []
@@ -207,7 +208,7 @@ def _offsets(
 
 
 def _at_once(reader: Consumer, portion: Sequence[TopicPartition], where: int) -> list[int] | None:
-    """Read offsets in one call; None if any partition failed."""
+    """Read the offsets of a batch in one call; return None if a partition fails."""
     request = [TopicPartition(partition.topic, partition.partition, where) for partition in portion]
     try:
         answer = reader.offsets_for_times(request, timeout=IN_ONE_CALL_S)
@@ -228,7 +229,7 @@ def one_by_one(
     # Lag includes records of open transactions, as in Kafka's own tools.
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> Answers[int, ListOffsetsResultInfo]:
-    """Read offsets of the partitions with these indices, with an answer or error for each.
+    """Read the offsets of the partitions with these indices; return an answer or an error for each.
 
     Parameters
     ----------

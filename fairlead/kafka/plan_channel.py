@@ -1,7 +1,7 @@
 """Writing to a partition of the plan topic; a new writer fences the previous one.
 
-Belongs here: the transactional producer of a partition, and finding the record of a batch that the
-broker rejects. Does not: the records, and the lock that writers take first
+Belongs here: the transactional producer of a partition, and finding out which record of a batch the
+broker rejects. Does not: making the records, and the lock that writers take first
 (`fairlead.workflows.delivery`).
 
 All writers of a partition share a transactional id, so the broker fences earlier producers.
@@ -24,12 +24,12 @@ from fairlead.wire.record import Headers
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
-#: Maximum bytes of a transaction of several records: few enough to be sent before it times out.
+#: Maximum bytes of a transaction with several records, so that it is sent before it times out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: Number of retries per record of a batch that fails because of an earlier rejection.
+#: `send` repeats batches that fail because of an earlier rejection, at most this often per record.
 _TRIES: Final = 2
-# Errors about a single record, of the broker or the client.
+# Errors of the broker or the client that mean that a single record is invalid.
 _OF_ONE_RECORD: Final = frozenset(
     {
         KafkaError.INVALID_MSG,
@@ -55,7 +55,7 @@ _FENCED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A record to send."""
+    """A record to send to the plan topic."""
 
     group: str
     value: bytes
@@ -67,13 +67,17 @@ class RefusedRecordError(Exception):
 
 
 class SpoiledTransactionError(Exception):
-    """An earlier rejection left a gap in the sequence numbers; the batch can be sent again."""
+    """A batch failed because an earlier rejection left a gap in the sequence numbers.
+
+    The batch can be sent again.
+    """
 
 
 class PlanChannel:
-    """The only writer of a partition until another one opens it. A context manager.
+    """The only writer of a partition until another channel opens it. Use it as a context manager.
 
-    Opening fences the previous writer, and waits until its transaction is committed or aborted.
+    Creating the channel fences the previous writer, and waits until the previous writer's
+    transaction is committed or aborted.
 
     Parameters
     ----------
@@ -85,7 +89,7 @@ class PlanChannel:
     Raises
     ------
     ConfigurationError
-        The transactional id may not be used.
+        The user may not use the transactional id.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -104,7 +108,7 @@ class PlanChannel:
         )
         self._producer = Producer(config)
         self._in_transaction = False
-        # Connect first; otherwise the producer waits half a second before it finds its coordinator.
+        # Connect first: otherwise the producer needs half a second more to find its coordinator.
         connect = partial(self._producer.list_topics, self._topic)
         self._call("cannot be opened", connect, self._timeout_s)
         self._call("cannot be opened", self._producer.init_transactions, self._timeout_s)
@@ -113,14 +117,14 @@ class PlanChannel:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._in_transaction:  # else readers wait until the broker aborts it
+        if self._in_transaction:  # else readers would wait for its time-out
             with suppress(KafkaException), _fatal_errors():
                 self._producer.abort_transaction(self._timeout_s)
 
     def send(self, records: Sequence[Outgoing]) -> dict[str, int | str]:
-        """Send records, one for each group, and wait until they are committed.
+        """Send records, at most one per group, and wait until they are committed.
 
-        A rejected record is found by bisection; the others are sent.
+        If the broker rejects a record, finds it by bisection and sends the other records.
 
         Returns
         -------
@@ -129,10 +133,10 @@ class PlanChannel:
         Raises
         ------
         ConfigurationError
-            The topic may not be written.
+            The user may not write to the topic.
         KafkaUnavailableError
-            Brokers do not answer in time, or another writer has taken over. Uncommitted records may
-            have been sent or not.
+            Brokers do not answer in time, or another writer has taken over. Some of the records may
+            have been committed.
         """
         answers: dict[str, int | str] = {}
         pending = [list(batch) for batch in reversed(_batches(records))]
@@ -155,7 +159,7 @@ class PlanChannel:
         return answers
 
     def _transact(self, batch: Sequence[Outgoing]) -> dict[str, int]:
-        """Send a batch in one transaction; after a RefusedRecordError none of it is sent."""
+        """Send a batch in one transaction; if it raises RefusedRecordError, no record is sent."""
         offsets: dict[str, int] = {}
         errors: list[KafkaError] = []
 
@@ -190,7 +194,7 @@ class PlanChannel:
         return offsets
 
     def _give_up(self, errors: Sequence[KafkaError], batch: Sequence[Outgoing]) -> NoReturn:
-        """Abort a transaction in which records failed, and raise the reason."""
+        """Abort a transaction in which records failed, and raise an error with the reason."""
         refused = _of_one_record(errors)
         cause = self._cause() if refused is None else None
         if cause is not None:
@@ -205,13 +209,13 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction failed; the errors of its records may not show this."""
+        """Return why a transaction failed, which its records' errors may not show."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)
         except KafkaException as error:
             return kafka_error(error)
-        return None  # not reached: after a failed record, the commit fails
+        return None  # never reached: after a failed record, the commit fails
 
     def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
         try:
@@ -236,16 +240,16 @@ def _of_one_record(errors: Sequence[KafkaError]) -> KafkaError | None:
 
 
 def _of_some_record(cause: KafkaError, batch: Sequence[Outgoing]) -> KafkaError | None:
-    """Return the error if a single record of the batch may be its cause."""
+    """Return the error if a single record of the batch may have caused it; else None."""
     passing = cause.code() in TRANSIENT or cause.code() in _FENCED or cause.retriable()
     return cause if len(batch) > 1 and cause.txn_requires_abort() and not passing else None
 
 
 @contextmanager
 def _fatal_errors() -> Iterator[None]:
-    """Raise a fatal error, such as a fenced producer, in place of the SystemError that hides it.
+    """Raise the client's fatal error, such as a fenced producer, instead of a SystemError.
 
-    The client sets the fatal error between callbacks, so that the next callback fails.
+    If the fatal error occurs between two callbacks, the next callback fails with a SystemError.
     """
     try:
         yield
@@ -256,7 +260,7 @@ def _fatal_errors() -> Iterator[None]:
 
 
 def _batches(records: Sequence[Outgoing]) -> list[list[Outgoing]]:
-    """Split records into transactions."""
+    """Split records into batches, one per transaction."""
     batches: list[list[Outgoing]] = []
     room = 0
     for record in records:

@@ -1,8 +1,8 @@
-"""The plan topic: a compacted topic whose newest record under a group's id is the group's plan.
+"""The plan topic: a group's plan is in the newest record whose key is the group's id.
 
-Belongs here: opening the topic for writing, and whether followers can read a record. Does not:
-creating and reading it (`compacted_topic`), the content of a plan (`fairlead.wire.document`), nor
-following plans in a consumer (`fairlead.followers`).
+Belongs here: opening the topic for writing, and checking whether followers can read a record. Does
+not: creating and reading the topic (`compacted_topic`), the content of a plan
+(`fairlead.wire.document`), nor following plans in a consumer (`fairlead.followers`).
 """
 
 import time
@@ -16,7 +16,7 @@ from fairlead.kafka.compacted_topic import POLL_S, CompactedTopic
 from fairlead.kafka.plan_channel import PlanChannel
 from fairlead.settings import KafkaSettings
 
-#: Seconds. Longest wait for a transaction's marker, which is written shortly after the commit.
+#: Longest wait in seconds for a transaction's marker, which is written shortly after the commit.
 _COMMITTED_S: Final = 5.0
 
 
@@ -33,14 +33,14 @@ class PlanTopic(CompactedTopic):
         super().__init__(settings, settings.plan_topic, partitions=settings.plan_topic_partitions)
 
     def open(self, partition: int) -> PlanChannel:
-        """Become the only writer of a partition; raises the errors of `PlanChannel`."""
+        """Return a channel that is the only writer of a partition; raises as `PlanChannel`."""
         return PlanChannel(self._settings, partition)
 
     def held_up(self, partition: int, offset: int) -> int | None:
         """Return the last stable offset if followers cannot read a record yet; None if they can.
 
-        A transaction that another producer leaves open hides later records until it ends, at the
-        latest after the broker's `transaction.max.timeout.ms`.
+        If another producer leaves a transaction open, followers cannot read later records until
+        this transaction ends, after at most the broker's `transaction.max.timeout.ms`.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class PlanTopic(CompactedTopic):
                     )[place]
                 )
             except (ConfigurationError, KafkaUnavailableError):
-                return None  # the record is written; the next check reports the failure
+                return None  # the record is written; later requests report this error
             if end.offset > offset:
                 return None
             if time.monotonic() >= deadline:

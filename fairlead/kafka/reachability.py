@@ -2,8 +2,8 @@
 
 Belongs here: TCP connections. Does not: failed logins (`refusals`).
 
-librdkafka and kafka-python try an address until a request times out, and then report neither the
-address nor the reason. kafka-python also leaks its sockets.
+librdkafka and kafka-python try to connect until a request times out, and then report neither the
+address nor the reason. kafka-python also leaks sockets.
 """
 
 import socket
@@ -15,7 +15,7 @@ from typing import Final
 from fairlead.errors import KafkaUnavailableError
 from fairlead.settings import KafkaSettings
 
-#: Seconds for all addresses together: enough for a name server and for one lost packet.
+#: Total seconds for all addresses: enough to resolve a name and to send a lost packet again.
 CONNECT_S: Final = 3.0
 _DEFAULT_PORT: Final = 9092
 _MOST_NAMED: Final = 3
@@ -51,7 +51,7 @@ def unreachable(bootstrap_servers: str) -> str | None:
 def require_broker(settings: KafkaSettings) -> None:
     """Raise KafkaUnavailableError if no bootstrap server accepts a connection.
 
-    The message has the addresses and the reasons; `refusals` adds the setting.
+    The message has the addresses and the reasons; `refusals` adds the name of the setting.
     """
     if why := unreachable(str(settings.librdkafka()["bootstrap.servers"])):
         raise KafkaUnavailableError(f"Kafka does not answer: {why}")

@@ -1,16 +1,16 @@
 """The rebalance trigger: a member that joins a group briefly, so that the broker assigns again.
 
-Belongs here: joining and leaving without harm. Does not: which groups need one, and whether it
-worked (`fairlead.workflows.rebalancing`).
+Belongs here: joining and leaving without harm. Does not: deciding which groups need a rebalance
+trigger, and checking whether it worked (`fairlead.workflows.rebalancing`).
 
 A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
-plan arrives. The rebalance trigger subscribes only to the plan topic, so that the broker's own
-assignors give it only partitions of that topic and do not move others. It names no assignor, which
-would be a vote, is not static, and neither reads nor commits. If its process is killed, it remains
-a member until its session ends, and the broker then assigns once more.
+plan arrives. The rebalance trigger subscribes only to the plan topic. So the broker's own assignors
+give it only partitions of that topic and do not move other partitions. It names no assignor, since
+that would be a vote. It is not a static member, and neither reads nor commits. If its process is
+killed, it remains a member until its session ends, and then the broker assigns once more.
 
-It sends only heartbeats: a real consumer takes a tenth of a second to find its coordinator, and up
-to three connections for each group.
+It is not a real consumer and only sends heartbeats: for each group, a real consumer would take a
+tenth of a second to find its coordinator, and up to three connections.
 """
 
 import uuid
@@ -25,13 +25,13 @@ from fairlead.kafka.kafka_python_settings import open_admin
 from fairlead.kafka.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from fairlead.settings import KafkaSettings
 
-#: Milliseconds. Rebalance time-out of the trigger; only the trigger reads its partitions.
+#: Rebalance time-out of the trigger in milliseconds. No consumer waits for its partitions.
 _GIVES_UP_MS: Final = 45_000
 _JOINS, _LEAVES = 0, -1  # special member epochs (KIP-848)
 
 
 class TriggerConnection:
-    """The connection of rebalance triggers. A context manager; not for several threads.
+    """The connection that rebalance triggers share. Use it as a context manager, in one thread.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class TriggerConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; it opens again on use."""
+        """Close the connection; `send` opens it again."""
         if self._admin is not None:
             self._admin.close()
             self._admin = None
 
     def send(self, group: str, heartbeat: Mapping[str, Any]) -> Any:
-        """Send a heartbeat to the coordinator of a group; return its response.
+        """Send a heartbeat to the coordinator of a group; return the coordinator's response.
 
         Raises
         ------
@@ -76,15 +76,17 @@ async def _send(admin: KafkaAdminClient, group: str, heartbeat: Mapping[str, Any
 
 
 class RebalanceTrigger:
-    """A trigger for a group of the consumer protocol. A context manager; leaves on exit.
+    """A rebalance trigger for one group of the consumer protocol.
+
+    A context manager: the trigger joins the group on entry, and leaves on exit.
 
     Parameters
     ----------
     connection
-        The connection, which other triggers may share.
+        The connection, which several triggers may share.
     group, version
-        The group, and the plan's version, by which an assignor notices that it has not read the
-        plan yet.
+        The group and the version of its plan. From the version, the broker's assignor can tell that
+        it has not read the plan yet.
     """
 
     def __init__(self, connection: TriggerConnection, group: str, version: int) -> None:
@@ -104,10 +106,10 @@ class RebalanceTrigger:
         self.leave()
 
     def heartbeat(self) -> str:
-        """Send a heartbeat; return why it was refused permanently, "" if it was not.
+        """Send a heartbeat; return why the coordinator refuses the trigger permanently, or "".
 
-        The first heartbeat joins the group; if its coordinator is moving, the next one does. If the
-        broker computed no assignment at the join, a later heartbeat makes it compute one.
+        The first heartbeat joins the group; if the coordinator is moving, the next heartbeat does.
+        If the broker computes no assignment at the join, it does so at a later heartbeat.
         """
         if not self._refused:
             self._refused = self._send_heartbeat()
@@ -119,7 +121,7 @@ class RebalanceTrigger:
             if self._sent:
                 self._connection.send(self._group, {**self._who(), "member_epoch": _LEAVES})
         except errors.KafkaError:
-            self._connection.close()  # the coordinator expires its session
+            self._connection.close()  # the member's session will expire
         finally:
             self._sent = False
 
@@ -138,13 +140,13 @@ class RebalanceTrigger:
             if answer.error_code:
                 raise errors.for_code(answer.error_code)(answer.error_message or "")
         except (errors.UnknownMemberIdError, errors.FencedMemberEpochError):
-            self._epoch = _JOINS  # the group has removed it: join again
+            self._epoch = _JOINS  # the group has removed this member: join again
         except errors.KafkaError as error:
             passes = error.retriable or isinstance(error, errors.UnknownBrokerIdError)
             if not passes:
                 return str(error)
             if not isinstance(error, errors.CoordinatorLoadInProgressError):
-                self._connection.close()  # the client never forgets a coordinator
+                self._connection.close()  # a new client looks up the coordinator again
         else:
             self._epoch = answer.member_epoch
         return ""

@@ -1,6 +1,7 @@
 """Sampling the records of a topic with a consumer that fetches small batches.
 
-Belongs here: the window in the log, reading planned runs, and the limits. Does not: choosing runs
+A sample consists of runs: short ranges of consecutive offsets. Belongs here: the part of the log to
+sample, reading runs, and limits on reading. Does not: choosing runs
 (`fairlead.domain.record_sample`).
 """
 
@@ -25,11 +26,11 @@ from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Bytes from brokers, and seconds, after which reading stops. Below the 100 MB in the
-#: documentation, because librdkafka updates its count only every 0.1 s.
+#: Reading stops after this many bytes from brokers, or this many seconds. The bytes are fewer than
+#: the 100 MB in the documentation, because librdkafka counts bytes only every 0.1 s.
 MOST_BYTES: Final = 80_000_000
 MOST_S: Final = 60.0
-#: Number of runs. More runs spread a sample better, but each needs a fetch.
+#: Number of runs. With more runs, a sample is spread more evenly, but each run needs a fetch.
 _RUNS: Final = 600
 _SETTINGS: Final = {
     "group.id": "fairlead",  # librdkafka requires a group id; the group is not joined
@@ -37,28 +38,28 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "statistics.interval.ms": 100,
-    # Runs of offsets are smaller than a default fetch. Larger batches are still fetched whole.
+    # Fetch little, since runs are short. A batch that is larger is still fetched whole.
     "fetch.message.max.bytes": 65_536,
     "fetch.max.bytes": 2**20,
     "fetch.wait.max.ms": 10,
-    # Do not prefetch; fetch again 20 ms after the last fetch if no record is left.
+    # Do not prefetch: fetch only if no record is queued, which is checked every 20 ms.
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 20,
 }
 #: Seconds to wait for a message before the limits are checked again.
 _WAIT_S: Final = 0.1
-#: Seconds within which librdkafka updates its count of bytes.
+#: Seconds after which librdkafka has updated its count of bytes.
 _COUNTED_S: Final = 0.2
 
 
 @contextmanager
 def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
-    """Open a topic's log for sampling; no group is joined, and nothing is committed.
+    """Open a topic's log for sampling, without joining a group or committing offsets.
 
     Raises
     ------
     TopicError
-        The topic does not exist or may not be read.
+        The topic does not exist, or the user may not read it.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -70,7 +71,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
         raise_if_refused(error, settings)
     except KafkaException as error:
         cause = kafka_error(error)
-        if cause.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # or no topic has such a name
+        if cause.code() in MISSING | {KafkaError.TOPIC_EXCEPTION}:  # TOPIC_EXCEPTION: invalid name
             raise TopicError(f"Topic {topic} does not exist") from error
         if cause.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             how = remedy("topic", topic, ["DESCRIBE", "READ"])
@@ -81,7 +82,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
 
 
 class TopicLog:
-    """The log of a topic; `open_log` explains errors of Kafka."""
+    """Reads the log of a topic. Its methods raise Kafka's errors, which `open_log` explains."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._topic, self._timeout_s, self._bytes = topic, settings.request_timeout_s, 0
@@ -97,7 +98,7 @@ class TopicLog:
     def window(self, seconds: float) -> LogWindow:
         """Return the part of the log that was written in the last `seconds`.
 
-        It ends before the first record of an open transaction.
+        In each partition, the part ends before the first record of an open transaction.
 
         Raises
         ------
@@ -132,14 +133,15 @@ class TopicLog:
         Parameters
         ----------
         records
-            Approximate number.
+            Approximate number of records to read.
         seed
             Seed of the random positions.
         """
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        turns, complete = 0, 0  # complete turns (a run of each partition), and their records
+        # Number of complete turns, each with one run per partition, and of the records in them.
+        turns, complete = 0, 0
 
         def over() -> bool:
             return self._bytes - before > MOST_BYTES or time.monotonic() - began > MOST_S
@@ -165,7 +167,7 @@ class TopicLog:
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Yield partition and key of the records in one run per partition, until `over()`."""
+        """Yield partition and key of the records in one run per partition; stop if `over()`."""
         unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]
@@ -179,9 +181,9 @@ class TopicLog:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            if number not in unfinished:  # fetched beyond the end of its run
+            if number not in unfinished:  # fetched after the end of the run
                 continue
-            offset = None if error is not None else message.offset()  # None: end of the log
+            offset = None if error is not None else message.offset()  # None at the end of the log
             if offset is not None and offset < unfinished[number]:
                 yield number, message.key()
             if offset is None or offset + 1 >= unfinished[number]:

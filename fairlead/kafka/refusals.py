@@ -1,9 +1,9 @@
-"""The reason of a failed connection: a wrong password, an untrusted certificate, another host.
+"""Finding out why a connection fails: a wrong password, an untrusted or another certificate.
 
-Belongs here: connecting once more to learn the reason, and the remedy. Does not: retries
+Belongs here: connecting once more to learn the reason and to name a remedy. Does not: retries
 (`requests`).
 
-librdkafka reports all of these as a time-out, and passes the reason only to a callback.
+Whatever the reason, librdkafka raises a time-out. It passes the reason only to a callback.
 """
 
 import re
@@ -20,21 +20,21 @@ from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.settings import KafkaSettings, set_by
 
 _PATIENCE_S: Final = 5.0
-#: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
+#: librdkafka's message: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
 _REASON: Final = re.compile(r"(?:\w+://)?(?P<where>[^/\s]+)/\S+: (?P<what>.+?)(?: \(after .*)?")
 #: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
 _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Replace the time-out of a cluster by an error with address and reason.
+    """Replace a KafkaUnavailableError by an error with the reason; ignore other errors.
 
     Raises
     ------
     ConfigurationError
-        The cluster refuses the client; the message has the address, the reason and the settings.
+        A broker refuses the client; the message has its address, the reason and the settings.
     KafkaUnavailableError
-        No broker answers; the message has the address and the setting.
+        No broker answers; the message has the addresses and the name of the setting.
     """
     if not isinstance(error, KafkaUnavailableError):
         return
@@ -47,7 +47,7 @@ def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> No
 
 
 def refusal(settings: KafkaSettings) -> str | None:
-    """Connect once more and return why brokers refuse; None if they accept or do not answer."""
+    """Connect once more; return why brokers refuse, or None if they accept or do not answer."""
     config = settings.librdkafka()
     if config.get("security.protocol", "plaintext").lower() == "plaintext":
         return None
@@ -72,7 +72,10 @@ def refusal(settings: KafkaSettings) -> str | None:
 
 
 def _distrust(where: str, what: str, config: dict[str, Any]) -> str:
-    """Return the reason of a failed TLS handshake; librdkafka has one message for all."""
+    """Return the reason of a failed TLS handshake, found by a handshake with Python's `ssl`.
+
+    librdkafka's message is the same for all reasons.
+    """
     authorities = config.get("ssl.ca.location", "")
     with suppress(OSError, ValueError):
         try:

@@ -1,7 +1,7 @@
-"""Many requests to Kafka at once, bounded and retried, with an answer or error for each.
+"""Sending many requests to Kafka in parallel, with retries, and an answer or error for each.
 
-Belongs here: which errors are retried, rounds of retries, and reading partitions to their ends.
-Does not: the requests.
+Belongs here: retries, which errors are retried, and reading partitions to their ends. Does not: the
+content of requests.
 """
 
 import time
@@ -32,12 +32,12 @@ Answer = TypeVar("Answer")
 ATTEMPTS: Final = 5
 BATCHES_IN_FLIGHT: Final = 4
 """Number of batches in flight: brokers work on one while another is on its way."""
-#: Maximum number of messages to take from the client at once.
+#: Maximum number of messages in one call of `Consumer.consume`.
 _AT_ONCE: Final = 1000
 GRACE_S: Final = 5.0
 """Seconds that a future may take beyond the time-out of its request."""
 
-# Errors that mean that no broker was reached; they are independent of the group or partition.
+# Errors that mean that no broker was reached, whatever the group or partition.
 _UNREACHABLE: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
@@ -78,8 +78,8 @@ coordinator, although the group is never joined."""
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
     """Return whether a broker describes the cluster."""
-    # Held in a variable: requests end when their client is garbage-collected. `Any`, because the
-    # stubs' types are wrong.
+    # The variable keeps the client alive: requests fail when their client is garbage-collected.
+    # `Any`, because the types in the stubs are wrong.
     admin: Any = AdminClient(settings.librdkafka())
     try:
         admin.describe_cluster(request_timeout=within_s).result()
@@ -90,14 +90,14 @@ def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
 
 @dataclass(frozen=True)
 class Answers(Generic[Key, Answer]):
-    """Answers and errors of requests.
+    """Answers and errors of requests, for example by group or by topic.
 
     Parameters
     ----------
     values
         Key to answer.
     errors
-        Key to the last error, if there is no answer.
+        Key to the last error, for keys without an answer.
     """
 
     values: dict[Key, Answer] = field(default_factory=dict)
@@ -109,10 +109,10 @@ def reader(settings: KafkaSettings, **overrides: Any) -> Consumer:
     return Consumer(
         settings.librdkafka(
             **{
-                "group.id": "fairlead",  # required, never joined
+                "group.id": "fairlead",  # librdkafka requires it; the group is not joined
                 "enable.auto.commit": "false",
                 "enable.partition.eof": "true",
-                "auto.offset.reset": "earliest",  # newer records may be deleted
+                "auto.offset.reset": "earliest",  # if the position was deleted
                 "fetch.wait.max.ms": "50",
                 **overrides,
             }
@@ -123,12 +123,12 @@ def reader(settings: KafkaSettings, **overrides: Any) -> Consumer:
 def read_to_end(
     consumer: Consumer, positions: Sequence[TopicPartition], timeout_s: float
 ) -> Iterator[Message]:
-    """Yield the records of partitions from positions to their ends.
+    """Yield the records of partitions from these positions to the partitions' present ends.
 
     Raises
     ------
     KafkaException
-        The broker refuses.
+        A broker refuses the request.
     KafkaUnavailableError
         Reading takes longer than the time-out.
     """
@@ -157,17 +157,17 @@ def ask_each(
     timeout_s: float,
     report: ReportCount = lambda _done, _total: None,
 ) -> Answers[Key, Answer]:
-    """Send a request for every key; retry those with transient errors.
+    """Send requests for all keys; retry requests that fail with a transient error.
 
     Parameters
     ----------
     keys
-        The keys.
+        What the requests are about, for example groups.
     ask
-        Starts the requests for some keys and returns a future for each.
+        Starts the requests for some keys and returns a future for each key.
     batch
-        Maximum number of keys for one call of `ask`. `BATCHES_IN_FLIGHT` calls run at the same
-        time, which limits the load on brokers and the use of memory.
+        Maximum number of keys for one call of `ask`. At most `BATCHES_IN_FLIGHT` calls are in
+        flight, which limits the load on brokers and the use of memory.
     timeout_s
         Time-out of a request in seconds. No retry starts later than this after the first request.
     report
@@ -176,7 +176,7 @@ def ask_each(
     Raises
     ------
     KafkaUnavailableError
-        No broker answered any request. Errors of single keys are in the answers instead.
+        No broker answered any request. If only some keys fail, their errors are in the result.
     """
     answers: Answers[Key, Answer] = Answers()
     pending = list(keys)
@@ -207,9 +207,9 @@ def ask_each(
 
 
 def backoff(timeout_s: float) -> dict[str, Any]:
-    """Return tenacity's arguments for waits between attempts and the end of retries.
+    """Return arguments for tenacity: the waits between attempts, and when to stop.
 
-    A request that took its whole time-out is not retried.
+    After `timeout_s`, no attempt starts; so a request that has timed out is not retried.
     """
     return {
         "wait": wait_exponential_jitter(multiplier=0.1, max=2.0, jitter=0.1),
@@ -220,7 +220,7 @@ def backoff(timeout_s: float) -> dict[str, Any]:
 def _collect(
     futures: "Mapping[Key, Future[Answer]]", answers: Answers[Key, Answer], timeout_s: float
 ) -> int:
-    """Wait for answers; return their number, including errors."""
+    """Wait for the futures; store their answers and errors in `answers`; return their number."""
     for key, future in futures.items():
         try:
             answers.values[key] = future.result(timeout_s + GRACE_S)

@@ -1,7 +1,7 @@
-"""The rights of the present user in Kafka, and the commands that grant more.
+"""The rights of the present user in Kafka, and the commands that grant missing rights.
 
-Belongs here: authorized operations (KIP-430), and ACLs for resources without them. Does not: the
-rights that Fairlead needs (`fairlead.surfaces.doctor`).
+Belongs here: reading authorized operations (KIP-430), and ACLs for resources that have no
+authorized operations. Does not: which rights Fairlead needs (`fairlead.surfaces.doctor`).
 """
 
 from collections.abc import Collection, Iterable
@@ -29,7 +29,7 @@ from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"
 CLUSTER_NAME: Final = "kafka-cluster"
-#: Operations on the cluster; a user with all of them counts as a superuser.
+#: Operations on the cluster. A user who is authorized to all of them counts as a superuser.
 _EVERYTHING: Final = frozenset({"ALTER", "CLUSTER_ACTION", "CREATE", "DESCRIBE"})
 _KINDS: Final = {
     CLUSTER: ResourceType.BROKER,
@@ -97,7 +97,7 @@ class Rights:
         return _names(self.cluster())
 
     def on_topics(self, topics: Collection[str]) -> Operations:
-        """Return the authorized operations on topics, or the error, by topic."""
+        """Return the authorized operations on each topic, or the error of reading them."""
         futures = self.admin.describe_topics(
             TopicCollection(list(topics)),
             include_authorized_operations=True,
@@ -106,7 +106,7 @@ class Rights:
         return self._operations(futures)
 
     def on_groups(self, groups: Collection[str]) -> Operations:
-        """Return the authorized operations on groups, or the error, by group."""
+        """Return the authorized operations on each group, or the error of reading them."""
         futures = self.admin.describe_consumer_groups(
             list(groups),
             include_authorized_operations=True,  # type: ignore[call-arg] # not in the stubs
@@ -124,10 +124,10 @@ class Rights:
         return operations
 
     def by_rule(self, kind: str, name: str, operation: str) -> bool | None:
-        """Return whether an ACL allows an operation; None: unknown.
+        """Return whether ACLs allow the user an operation; None: unknown.
 
-        For resources without authorized operations. Reading ACLs needs DESCRIBE on the cluster;
-        superusers need no ACL.
+        Use this for resources for which Kafka does not report authorized operations. Reading ACLs
+        requires DESCRIBE on the cluster. For superusers, returns True without an ACL.
         """
         if self.on_cluster() >= _EVERYTHING:
             return True
@@ -146,7 +146,7 @@ class Rights:
         except KafkaException as error:
             off = kafka_error(error).code() == KafkaError.SECURITY_DISABLED
             return True if off else None
-        if not self._user:  # the user's name is in a certificate
+        if not self._user:  # the user's name is in a certificate, so unknown here
             return None
         rules_of_user = [
             rule

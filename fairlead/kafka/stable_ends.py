@@ -1,7 +1,8 @@
 """The last stable offset of partitions whose commit does not advance.
 
 Belongs here: finding these partitions, and reading their last stable offset. Does not: begin and
-end offsets (`offsets`), nor what a stable end means (`fairlead.domain.analysis.sample_series`).
+end offsets (`offsets`), nor conclusions from stable offsets
+(`fairlead.domain.analysis.sample_series`).
 """
 
 import numpy as np
@@ -19,9 +20,9 @@ _KEYS = ["group", "topic", "partition", "committed"]
 def with_stable_ends(
     admin: AdminClient, samples: pa.Table, before: pa.Table, timeout_s: float
 ) -> pa.Table:
-    """Return samples with the last stable offset of partitions whose commit does not advance.
+    """Add to samples the last stable offset of partitions whose commit does not advance.
 
-    Their commit is the same as in the previous sample, although there are records after it.
+    These partitions have records after their commit, but the same commit as in the previous sample.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def with_stable_ends(
 
 
 def _waiting(partitions: pa.Table) -> pa.Table:
-    """Return the partitions with records after the commit."""
+    """Return the partitions that have records after their committed offset."""
     begin, committed = partitions["begin"], partitions["committed"]
     position = pc.if_else(pc.less(committed, 0), begin, committed)
     known = pc.greater_equal(begin, 0)

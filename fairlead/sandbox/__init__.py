@@ -1,8 +1,8 @@
-"""An embedded Kafka and Postgres for the demo, the tests and first use: no Docker, no root.
+"""An embedded Kafka and Postgres for the demo, the tests and first use, without Docker or root.
 
-Postgres comes from a wheel, Apache Kafka from its own jars; a machine needs Java and Python. One
-state directory is one sandbox: running services are found again, never started twice. Real clusters
-need none of this; `fairlead.settings` has their addresses.
+The machine needs Java and Python. Postgres comes from a wheel, Apache Kafka from its own jars. Each
+state directory has one sandbox, whose running services are found again and never started twice.
+With a real cluster, whose addresses are in `fairlead.settings`, nothing of this is used.
 """
 
 from fairlead.sandbox.sandbox import Sandbox

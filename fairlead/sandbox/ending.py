@@ -1,4 +1,4 @@
-"""`python -m fairlead.sandbox.ending`: end processes of this checkout; `make clean` runs it.
+"""`python -m fairlead.sandbox.ending`: ends the processes of this checkout, for `make clean`.
 
 Belongs here: finding and ending these processes. Does not: removing files.
 """
@@ -17,7 +17,7 @@ from fairlead.errors import FairleadError
 from fairlead.sandbox.processes import end, members
 from fairlead.sandbox.recorded_processes import still_running
 
-#: Seconds. `fairlead up` and `fairlead dev` end their parts first, which may take this long.
+#: Seconds that `fairlead up` and `fairlead dev` may take to end, since they end their parts first.
 _GRACE_S: Final = 60.0
 _PART_GRACE_S: Final = 10.0
 
@@ -27,14 +27,14 @@ Tell = Callable[[str], None]
 def end_recorded(state_dir: Path, tell: Tell) -> None:
     """End the recorded processes of a state directory.
 
-    Supervisors end first, because they end their own parts.
+    Commands that run a supervisor are ended first, because they end their own parts.
     """
     for holders in (True, False):
         for recorded in still_running(state_dir):
             process = recorded.process()
             if process is None or recorded.name.startswith("fairlead ") is not holders:
                 continue
-            group = members(recorded.pid)  # empty unless the process leads a group
+            group = members(recorded.pid)  # empty unless the process leads a process group
             with suppress(psutil.AccessDenied):
                 end(process, signal.SIGTERM, grace_s=_GRACE_S if holders else _PART_GRACE_S)
                 for part in group:
@@ -43,7 +43,7 @@ def end_recorded(state_dir: Path, tell: Tell) -> None:
 
 
 def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
-    """End recorded processes, the warm Spark and the sandbox."""
+    """End the recorded processes, the warm Spark and the sandbox of each state directory."""
     from fairlead.sandbox.sandbox import Sandbox  # noqa: PLC0415 - imports Spark, seconds
     from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - the same
     from fairlead.settings import SparkSettings  # noqa: PLC0415 - the same
@@ -62,7 +62,7 @@ def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
 
 
 def main() -> None:
-    """End everything; report what was ended."""
+    """End all processes of this checkout's state directories; report each of them."""
 
     def tell(line: str) -> None:
         sys.stderr.write(f"{visible(line)}\n")

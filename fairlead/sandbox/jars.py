@@ -1,8 +1,10 @@
 """Apache Kafka's own jars, downloaded once per user.
 
-Belongs here: the artifacts with their digests, and the cache, which uses complete downloads only.
-Does not: running anything on the jars. PySpark's own Ivy resolves them; it needs no build tool and
-uses the proxies and mirrors that are configured for Spark.
+Belongs here: the names and digests of the artifacts, and the cache of complete downloads. Does not:
+running anything with the jars.
+
+PySpark's own Ivy resolves and downloads the artifacts. So this needs no build tool, and uses the
+proxies and mirrors that are configured for Spark.
 """
 
 import hashlib
@@ -26,20 +28,20 @@ KAFKA_VERSION: Final = "4.4.0"
 PACKAGES: Final = (
     f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
-    "org.slf4j:slf4j-simple:1.7.36",  # Kafka names no logging backend; its API is slf4j 1.7
+    "org.slf4j:slf4j-simple:1.7.36",  # Kafka depends on slf4j 1.7 but on no backend
 )
-# Kafka Connect is a quarter of the download; the broker and its group tools do not need it.
+# Kafka Connect would be a quarter of the download. The broker and its group tools do not need it.
 EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
-#: SHA-256 of every jar, in the format of sha256sum: a mirror cannot serve other jars.
+#: File with the SHA-256 of every jar, as written by sha256sum, so that no mirror can serve others.
 DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 
 
 def cache_dir() -> Path:
-    """Return the directory for downloads, one per user: `FAIRLEAD_CACHE_DIR`."""
+    """Return the user's directory for downloads, which `FAIRLEAD_CACHE_DIR` can set."""
     configured = os.environ.get("FAIRLEAD_CACHE_DIR")
     return Path(configured) if configured else platformdirs.user_cache_path("fairlead")
 
@@ -62,17 +64,17 @@ def kafka_classpath(progress: Callable[[str], None] = lambda _: None) -> list[Pa
     target = cache_dir() / f"kafka-{KAFKA_VERSION}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with room_in(target.parent, otherwise=""), FileLock(f"{target}.lock"):
-        if not target.exists():  # it exists once it is complete
+        if not target.exists():  # an existing folder is complete
             progress(f"Downloading Apache Kafka {KAFKA_VERSION} (40 MB, once) to {target}")
             _download(target)
     jars = sorted(target.glob("*.jar"))
-    # Spark contains the Scala library that Kafka needs, and leaves it out of what it resolves.
+    # Kafka needs the Scala library. Spark does not download it, because Spark contains it.
     return [*jars, *sorted((_SPARK_HOME / "jars").glob("scala-library-2.13.*.jar"))]
 
 
 def _download(target: Path) -> None:
-    """Resolve the artifacts into `target` by a Spark application that does nothing else."""
-    find_java()  # its message for a missing Java is clearer than Spark's
+    """Download the artifacts into `target` by running an empty Spark application."""
+    find_java()  # gives a clearer error than Spark if Java is missing
     with TemporaryDirectory(dir=target.parent) as scratch:
         application = Path(scratch) / "nothing.py"
         application.touch()
@@ -84,7 +86,7 @@ def _download(target: Path) -> None:
             str(application),
         ]
         result = _resolve(command)
-        if result.returncode:  # often a single file fails: try again, for this file only
+        if result.returncode:  # often a single file fails; only this file is downloaded again
             result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"
@@ -138,7 +140,7 @@ def _resolve(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 
 def _reason(output: str) -> str:
-    """Return the reason for a failure from Spark's output."""
+    """Return the reason of a failed download from Spark's output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     exceptions = [line for line in lines if "Exception: " in line]
     return (exceptions or lines or ["no output"])[-1].rpartition("Exception: ")[2][:300]

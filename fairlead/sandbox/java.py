@@ -1,6 +1,6 @@
 """The Java that Kafka and Spark run on.
 
-Belongs here: finding it and refusing one that is too old. Does not: running programs with it.
+Belongs here: finding Java, and refusing a Java that is too old. Does not: running Java programs.
 """
 
 import os
@@ -13,8 +13,8 @@ from typing import Final
 from fairlead.errors import ConfigurationError
 
 MINIMUM_VERSION: Final = 17
-#: Options of a JVM that runs for seconds: the simplest collector and only the quick compiler. Such
-#: a JVM spends most of its time compiling.
+#: Options for a JVM that runs for seconds and would spend most of its time compiling: the simplest
+#: garbage collector, and only the fast compiler.
 BRIEF: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
@@ -25,12 +25,12 @@ _ADVICE: Final = (
 
 
 def find_java() -> Path:
-    """Return the path of `java`: in `JAVA_HOME`, else the first on `PATH`.
+    """Return the path of `java` in `JAVA_HOME` or, if that is not set, on `PATH`.
 
     Raises
     ------
     ConfigurationError
-        No Java is found, it does not run, or it is older than Java 17.
+        There is no Java, or the Java does not run or is older than Java 17.
     """
     java = _candidate()
     version = _version_of(java)
@@ -51,7 +51,7 @@ def _candidate() -> Path:
 
 
 def _version_of(java: Path) -> int:
-    """Read the version from the file that every JDK has, else from a JVM, which takes a second."""
+    """Read the version from the JDK's file `release`; without it, start a JVM, which is slower."""
     release = java.resolve().parents[1] / "release"
     if release.is_file() and (stated := _RELEASE.search(release.read_text(errors="replace"))):
         return int(stated[1])

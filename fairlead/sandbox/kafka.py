@@ -1,7 +1,7 @@
-"""One Kafka broker (KRaft, its own controller) in a state directory.
+"""A Kafka broker in a state directory; the broker is its own KRaft controller.
 
-Belongs here: its configuration, its process, its health. Does not: topics or groups
-(`fairlead.kafka`), nor where its jars come from (`jars`).
+Belongs here: the broker's configuration and process, and whether the broker answers. Does not:
+topics or groups (`fairlead.kafka`), nor downloading its jars (`jars`).
 """
 
 import os
@@ -29,9 +29,9 @@ from fairlead.sandbox.plugin import plugin_if_any
 
 PORT_ATTEMPTS: Final = 5
 HOST: Final = "127.0.0.1"
-# The jars were checked when they were downloaded: the JVM need not verify their classes.
+# The JVM need not verify the classes, because the jars were checked when they were downloaded.
 _TRUSTING: Final = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-# A small heap for a broker of a few megabytes a second.
+# The heap is small, but enough for a few megabytes per second.
 JVM_OPTIONS: Final = (
     *(*BRIEF, *_TRUSTING, "-Xms128m", "-Xmx512m"),
     "-Djava.awt.headless=true",
@@ -69,7 +69,7 @@ log.cleaner.dedupe.buffer.size=16777216
 num.network.threads=2
 num.io.threads=4
 """
-#: Groups that ask for `fairlead` follow plans; others are assigned as without Fairlead.
+#: Only groups that name the assignor `fairlead` follow plans; `uniform` remains the default.
 ASSIGNORS: Final = {
     "group.consumer.assignors": "uniform,range,fairlead.kafka.PlanGroupAssignor",
 }
@@ -82,13 +82,14 @@ class KafkaBroker(processes.Service):
     Parameters
     ----------
     state_dir
-        Directory of its data, configuration and log; created if missing.
+        Directory for the broker's data, configuration and log; created if missing.
     progress
         Called with a line for the user when a step takes long.
     assignor
-        Whether groups of the consumer protocol can follow plans, if `plugin` can be built.
+        Whether to configure the assignor `fairlead`, with which groups of the consumer protocol
+        follow plans. Without its sources or a Java compiler, the broker runs without it.
     settings
-        Server properties in addition to the sandbox's own.
+        More server properties, which override the sandbox's own.
     """
 
     def __init__(
@@ -117,20 +118,20 @@ class KafkaBroker(processes.Service):
         return f"{HOST}:{ports[0]}"
 
     def launch(self) -> None:
-        """Start the broker unless it runs; does not wait until it answers."""
+        """Start the broker unless it runs; do not wait until it answers."""
         if self.process():
             return
         java, jars = find_java(), kafka_classpath(self._progress)
         self._plugin = plugin_if_any() if self._assignor else None
         classpath = os.pathsep.join(map(str, [*jars, self._plugin] if self._plugin else jars))
         self.state_dir.mkdir(parents=True, exist_ok=True)
-        # Written at each start, so that a new version's properties apply. The ports stay the same.
+        # Write the properties at each start, since a new version may change them. Keep the ports.
         self._write_properties(self._ports() or free_ports(2))
         if not self._cluster_id.exists():
             self._format(java, classpath)
         self.rotate_log()
-        # Paths in Kafka's configuration are relative to its working directory, because its
-        # properties cannot hold commas and some other characters in a path.
+        # Paths in Kafka's configuration are relative to its working directory: the path of this
+        # directory may have characters, such as commas, that Kafka's properties do not allow.
         processes.spawn(
             [
                 *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS, self._mark),
@@ -141,12 +142,12 @@ class KafkaBroker(processes.Service):
         )
 
     def wait_ready(self) -> None:
-        """Wait until the launched broker answers; choose other ports if one is taken.
+        """Wait until the launched broker answers; restart it on other ports if a port is taken.
 
         Raises
         ------
         SandboxError
-            The broker ended or does not answer in time; the message has the tail of its log.
+            The broker ends or does not answer in time; the message has the end of its log.
         """
         for _ in range(PORT_ATTEMPTS):
             admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
@@ -154,7 +155,7 @@ class KafkaBroker(processes.Service):
                 return
             if "Address already in use" not in self.log.read_text(errors="replace"):
                 break
-            # Another program took the port since it was chosen, or since the broker last ran.
+            # Another program has taken a port since the ports were chosen or the broker last ran.
             self._write_properties(free_ports(2))
             self.launch()
         raise self.failure()
@@ -165,11 +166,11 @@ class KafkaBroker(processes.Service):
         self.wait_ready()
 
     def stop(self) -> None:
-        """Shut the broker down in order; its data stay."""
+        """Shut the broker down properly and keep its data."""
         self.end(Signals.SIGTERM)
 
     def _new_cluster_id(self) -> str:
-        """Return a UUID in Kafka's form; a leading dash would be read as an option."""
+        """Return a UUID in Kafka's format. It begins with "k", since "-" would begin an option."""
         return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
     def _ports(self) -> list[int] | None:
@@ -205,7 +206,7 @@ class KafkaBroker(processes.Service):
         self._cluster_id.write_text(cluster_id)
 
     def _serves(self, admin: AdminClient) -> bool:
-        """Whether this cluster answers: another cluster's broker may have taken the port."""
+        """Whether this broker answers, and not another cluster's broker that took the port."""
         if not listens(self.bootstrap_servers):
             return False
         try:

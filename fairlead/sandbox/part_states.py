@@ -1,6 +1,6 @@
-"""States of a supervisor's parts, in a file that other processes read.
+"""The states of the processes (parts) that a supervisor runs, in a file for other processes.
 
-Belongs here: writing and reading that file. Does not: starting parts (`supervisor`).
+Belongs here: writing and reading the file. Does not: starting parts (`supervisor`).
 """
 
 import json
@@ -24,9 +24,10 @@ class PartState:
     Parameters
     ----------
     since
-        Start time of its process, in seconds since 1970; 0: never started.
+        Start time of the part's process, in seconds since 1970; 0: never started.
     missing
-        Why it does not work now, as a phrase that follows its name; empty: it works.
+        Why the part does not work now, as a phrase after its name, such as `is starting`; empty if
+        it works.
     """
 
     since: float
@@ -35,9 +36,10 @@ class PartState:
 
 @contextmanager
 def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], None]]:
-    """Yield a function that writes the states of all parts; the block's end removes the file.
+    """Yield a function that writes the states of all parts to the file.
 
-    On a full disk the file keeps its old content until there is space.
+    The end of the `with` block removes the file. While the disk is full, the file keeps its old
+    content.
     """
     path, process = state_dir / _FILE, psutil.Process()
     unfinished = path.with_suffix(f".{process.pid}")
@@ -60,11 +62,11 @@ def published(state_dir: Path) -> Iterator[Callable[[Mapping[str, PartState]], N
 
 
 def part_states(state_dir: Path) -> dict[str, PartState]:
-    """Return the state of each part by name; empty if no supervisor runs in the directory."""
+    """Return the state of each part, by name; {} if no supervisor runs in the state directory."""
     try:
         states = json.loads((state_dir / _FILE).read_text())
         if same_process(states["pid"], states["started_at"]) is None:
             return {}
         return {name: PartState(**state) for name, state in states["parts"].items()}
-    except (OSError, ValueError, TypeError, KeyError):  # no file, or one of another version
+    except (OSError, ValueError, TypeError, KeyError):  # no file, or a file of another version
         return {}

@@ -1,7 +1,7 @@
-"""The jar for Kafka's own clients and brokers, built from the sources of this repository.
+"""Builds Fairlead's jar for Kafka's Java clients and brokers from the sources in this repository.
 
-Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, into a jar whose bytes depend
-only on the sources. Does not: what the jar contains (`jvm/README.md`).
+Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, so that the same sources give
+the same bytes. Does not: the content of the jar (`jvm/README.md`).
 """
 
 import os
@@ -22,26 +22,26 @@ from fairlead.sandbox.java import BRIEF, find_java
 PROJECT: Final = Path(__file__).parents[2] / "jvm"
 JAR: Final = PROJECT / "build" / "fairlead-kafka.jar"
 SOURCES: Final = PROJECT / "src" / "main" / "java"
-#: The oldest Java that must run the jar: Kafka's brokers need it, too.
+#: The oldest version of Java on which the jar runs. Kafka's brokers need the same version.
 RELEASE: Final = 17
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time in a ZIP
 _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kafka\r\n\r\n"
 
 
 def plugin_jar() -> Path:
-    """Return the jar; it is built again if a source or the version of Kafka is newer.
+    """Return the path of the jar; build it if it is missing, or if a source or `jars.py` is newer.
 
     Raises
     ------
     SandboxError
         There are no sources, as in an installed package, or they do not compile.
     ConfigurationError
-        A Java was found, but no compiler.
+        There is no Java, or a Java without a compiler.
     """
     if not _sources():
         raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
     inputs = [*SOURCES.rglob("*"), Path(__file__), Path(jars.__file__)]
-    newest = max(path.stat().st_mtime for path in inputs)  # folders, too: a source may be removed
+    newest = max(path.stat().st_mtime for path in inputs)  # folders change if a source is removed
     JAR.parent.mkdir(exist_ok=True)
     with FileLock(JAR.with_suffix(".lock")):
         if not JAR.exists() or JAR.stat().st_mtime < newest:
@@ -52,7 +52,7 @@ def plugin_jar() -> Path:
 
 
 def plugin_if_any() -> Path | None:
-    """Return the jar; None if there are no sources or no compiler.
+    """Return the path of the jar, as `plugin_jar`; None if there are no sources or no compiler.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def plugin_if_any() -> Path | None:
 def compile_java(
     sources: Iterable[Path], classpath: Iterable[Path], target: Path, *, release: int
 ) -> None:
-    """Compile Java sources, warnings being errors.
+    """Compile Java sources; warnings count as errors.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _compile(target: Path) -> None:
 
 
 def _pack(classes: Path, jar: Path) -> None:
-    """Write the jar: the same bytes for the same classes."""
+    """Write the jar, so that the same classes give the same bytes."""
     entries = {
         str(path.relative_to(classes)): path.read_bytes() for path in classes.rglob("*.class")
     }

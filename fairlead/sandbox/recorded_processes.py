@@ -1,6 +1,6 @@
-"""Records of processes that outlive the command that started them, as files of a state directory.
+"""Records of running commands and parts: files in a state directory, one per process.
 
-Belongs here: recording processes, and reading which still run. Does not: ending them
+Belongs here: recording processes, and reading which of them still run. Does not: ending them
 (`ending`), nor services, which are found by their command lines (`processes`).
 """
 
@@ -18,7 +18,7 @@ from fairlead.common.same_process import same_process
 from fairlead.errors import SandboxError
 
 _FOLDER: Final = "running"
-#: Names of commands that start services or parts.
+#: Commands that start services or parts. Only one of them may run in a state directory.
 HOLDERS: Final = frozenset({"fairlead demo", "fairlead dev", "fairlead up"})
 
 
@@ -29,9 +29,9 @@ class RecordedProcess:
     Parameters
     ----------
     name
-        Its name for users: `fairlead up`.
+        The name of the command or part for users, such as `fairlead up`.
     pid, started_at
-        The process; its start time distinguishes it from a later one with the same pid.
+        The process; its start time distinguishes it from a later process with the same pid.
     """
 
     name: str
@@ -45,9 +45,10 @@ class RecordedProcess:
 
 @contextmanager
 def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[None]:
-    """Record a process, by default this one, until the block ends.
+    """Record a process, by default this process, until the `with` block ends.
 
-    The record of a killed process stays; `still_running` leaves it out.
+    If this process is killed, the record remains until `still_running` finds that the recorded
+    process has ended.
     """
     process = psutil.Process(pid)
     record = RecordedProcess(name, process.pid, process.create_time())
@@ -63,12 +64,12 @@ def recorded(state_dir: Path, name: str, pid: int | None = None) -> Iterator[Non
 
 
 def require_alone(state_dir: Path) -> None:
-    """Refuse to start a second command that starts services or parts in a state directory.
+    """Raise an error if another command runs services or parts in the state directory.
 
     Raises
     ------
     SandboxError
-        One of `HOLDERS` already runs there.
+        One of `HOLDERS` already runs in the directory.
     """
     for process in still_running(state_dir):
         if process.name in HOLDERS:
@@ -79,7 +80,7 @@ def require_alone(state_dir: Path) -> None:
 
 
 def still_running(state_dir: Path) -> list[RecordedProcess]:
-    """Return the recorded processes that still run, by pid."""
+    """Return the recorded processes that still run; remove the records of the others."""
     running = []
     for path in sorted((state_dir / _FOLDER).glob("*.json")):
         try:

@@ -3,9 +3,9 @@
 Belongs here: the order of starting and stopping. Does not: running a single service (`kafka`,
 `postgres`).
 
-Services belong to their state directory, not to a process: every process finds those that run. A
-`with` block stops the sandbox at its end if it did not run before; `start` leaves it running until
-`stop`.
+Services belong to their state directory, not to a process: every process finds running services.
+The end of a `with` block stops the sandbox, unless it already ran before the block. `start` leaves
+the sandbox running until `stop`.
 """
 
 import shutil
@@ -25,7 +25,7 @@ class Sandbox:
     Parameters
     ----------
     state_dir
-        Directory of data and logs; created if missing. One sandbox per directory.
+        Directory for data and logs; created if missing. Each directory has one sandbox.
     progress
         Called with a line for the user when a step takes long.
 
@@ -48,20 +48,21 @@ class Sandbox:
     def start(self) -> Services:
         """Start the services that do not run, and leave them running until `stop`.
 
-        Safe to call from several processes: one starts them, the others wait and share.
+        If several processes call this at the same time, one of them starts the services, and the
+        others wait and use the same services.
 
         Raises
         ------
         SandboxError
             A service does not start; services that this call started are stopped again.
         ConfigurationError
-            No usable Java is found.
+            There is no usable Java.
         """
         with self._locked():
             return self._start()
 
     def stop(self) -> None:
-        """Stop running services in order, whichever process started them. Their data stay."""
+        """Stop running services, whichever process started them, and keep their data."""
         if self.state_dir.exists():
             with self._locked():
                 self.kafka.stop()
@@ -77,7 +78,7 @@ class Sandbox:
                         shutil.rmtree(service.state_dir)
 
     def running(self) -> Services | None:
-        """Return the addresses if both services run, else None."""
+        """Return the addresses if both services run; otherwise None."""
         return self._services() if self.kafka.process() and self.postgres.process() else None
 
     def __enter__(self) -> Services:
@@ -96,9 +97,9 @@ class Sandbox:
         missing = [service for service in (self.kafka, self.postgres) if service.process() is None]
         try:
             self.kafka.launch()
-            self.postgres.start()  # while Kafka boots
+            self.postgres.start()  # while Kafka starts
             self.kafka.wait_ready()
-        except BaseException:  # including Ctrl-C
+        except BaseException:  # also after Ctrl-C
             for service in missing:
                 service.stop()
             raise

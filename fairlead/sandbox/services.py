@@ -1,6 +1,6 @@
-"""Addresses of a sandbox's services.
+"""The addresses of a sandbox's services.
 
-Belongs here: the addresses, as data. Does not: starting anything.
+Belongs here: the addresses. Does not: starting services.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Services:
     bootstrap_servers
         Kafka's addresses for clients: `127.0.0.1:PORT`.
     postgres_url
-        libpq URL of the database `fairlead`, by a Unix socket.
+        libpq URL of the database `fairlead`, reached through a Unix socket.
     dagster_postgres_url
         SQLAlchemy URL of the database `dagster` on the same server. It names the driver psycopg2,
         which dagster-postgres installs and which is not SQLAlchemy's default.

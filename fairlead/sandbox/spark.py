@@ -1,9 +1,9 @@
-"""The warm Spark of a state directory: a Spark Connect server of this machine.
+"""The warm Spark of a state directory: a Spark Connect server on this machine.
 
-Belongs here: its properties, its process, its log. Does not: how a run finds it
-(`fairlead.spark.warm`) or opens a session (`fairlead.spark.session`).
+Belongs here: the server's properties, process and log. Does not: how a run finds the server
+(`fairlead.spark.warm`) or opens a session on it (`fairlead.spark.session`).
 
-The server keeps no state: if it ends, Dagster repeats the steps that run on it.
+The server keeps no state. If it ends, Dagster repeats the steps that were running on it.
 """
 
 import os
@@ -39,9 +39,9 @@ class SparkServer(processes.Service):
     Parameters
     ----------
     state_dir
-        Its folder `spark` has the log and the address for runs.
+        Directory whose folder `spark` has the server's log and its address for runs.
     settings
-        Spark's settings, with the properties to start it with.
+        Spark's settings, including the properties with which to start the server.
     """
 
     def __init__(self, state_dir: Path, settings: SparkSettings) -> None:
@@ -51,31 +51,32 @@ class SparkServer(processes.Service):
         super().__init__("Spark", self._home / "server.log", f"fairlead:{self._home}")
 
     def running(self) -> WarmServer | None:
-        """Return the running server; None if none runs."""
+        """Return the running server; None if no server runs."""
         server = WarmServer.recorded(self._state_dir)
         return server if server is not None and server.runs() else None
 
     def fits(self, server: WarmServer) -> bool:
-        """Whether a server was started from the present code, with these properties."""
+        """Whether a server was started with the present code and the properties in the settings."""
         return server.made_of == made_of(self._settings.properties)
 
     def answers(self, server: WarmServer) -> bool:
-        """Whether a server answers a query, whatever session this process has."""
+        """Whether a server answers a query, in a session that is independent of this process's."""
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - imports pandas
 
         return answers(lambda: SparkSession(server.url))
 
     def start(self) -> WarmServer:
-        """Start the server unless it runs; replace one that runs other code or does not answer.
+        """Start the server unless it runs; replace a server that has other code or does not answer.
 
-        Safe to call from several processes: one starts it, the others wait and share.
+        If several processes call this at the same time, one of them starts the server, and the
+        others wait and use the same server.
 
         Raises
         ------
         SandboxError
-            The server ended or does not answer in time; the message has the tail of its log.
+            The server ends or does not answer in time; the message has the end of its log.
         ConfigurationError
-            No usable Java is found.
+            There is no usable Java.
         """
         with self._locked():
             server = self.running()
@@ -85,17 +86,17 @@ class SparkServer(processes.Service):
             return self._start()
 
     def stop(self) -> None:
-        """Stop the server, whichever process started it; runs then start their own Spark."""
+        """Stop the server, whichever process started it; later runs start their own Spark."""
         if self._state_dir.exists():
             with self._locked():
                 forget(self._state_dir)
                 self.end(Signals.SIGTERM)
 
     def for_run(self, tell: Callable[[str], None]) -> WarmServer | None:
-        """Return the server for a run, started again if it has ended.
+        """Return the warm server for a run; start it again if it has ended.
 
-        None if Spark runs elsewhere, no warm Spark was requested, or it cannot be started; `tell`
-        is called with the reason.
+        Returns None if Spark runs elsewhere or no warm Spark was requested. Also returns None, and
+        calls `tell` with the reason, if the server has other code or cannot be started.
         """
         recorded = WarmServer.recorded(self._state_dir)
         if recorded is None or self._settings.master != ANYWHERE:
@@ -116,7 +117,7 @@ class SparkServer(processes.Service):
         return processes.exclusively(self._state_dir, f"{FOLDER}.lock", f"Spark in {self._home}")
 
     def _start(self) -> WarmServer:
-        find_java()  # its message for a missing Java is clearer than Spark's
+        find_java()  # gives a clearer error than Spark if Java is missing
         shutil.rmtree(self._home / "scratch", ignore_errors=True)
         (self._home / "scratch").mkdir(parents=True)
         self._home.chmod(0o700)
@@ -131,7 +132,7 @@ class SparkServer(processes.Service):
         try:
             with properties_file(properties) as path:
                 process = self._spawn(path)
-                # Spark's launcher has the same mark.
+                # Pass the process, because Spark's launcher has the same mark.
                 self.require_answer(lambda: _listens(process, port), process)
                 server = WarmServer(
                     port=port,
@@ -142,13 +143,13 @@ class SparkServer(processes.Service):
                     made_of=made_of(self._settings.properties),
                 )
             server.record(self._state_dir)
-        except BaseException:  # including Ctrl-C
+        except BaseException:  # also after Ctrl-C
             self.end(Signals.SIGTERM)
             raise
         return server
 
     def _spawn(self, properties: str) -> psutil.Process:
-        # Workers do not need the addresses and passwords of Kafka and Postgres.
+        # Leave out the addresses and passwords of Kafka and Postgres, which workers do not need.
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("FAIRLEAD_")
         }
@@ -170,7 +171,7 @@ class SparkServer(processes.Service):
 
 
 def _listens(process: psutil.Process, port: int) -> bool:
-    """Whether this process listens at a port, not another program that took it meanwhile."""
+    """Whether this process listens at a port, and not another program that took the port."""
     with suppress(psutil.Error):
         return any(
             connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

@@ -1,7 +1,7 @@
-"""Keeps processes running: starts each again when it ends, and ends all together.
+"""Keeps processes running: restarts each process that ends, and finally ends all of them.
 
-Belongs here: starting, watching, one log, ending. Does not: which processes run
-(`fairlead.surfaces.up`).
+Belongs here: starting, watching and ending processes, and their common log. Does not: which
+processes run (`fairlead.surfaces.up`).
 """
 
 import os
@@ -26,19 +26,19 @@ from fairlead.sandbox.part_states import PartState, published
 from fairlead.sandbox.processes import POLL_S, members, wait_until
 from fairlead.sandbox.recorded_processes import recorded
 
-#: Seconds that a process has to end after SIGINT; then it is killed.
+#: Seconds after SIGINT until a process that has not ended is killed.
 GRACE_S: Final = 10.0
 _KILLED_S: Final = 3.0
-#: Seconds until an ended process is started again: doubled each time, up to a minute.
+#: Seconds until a process that ended is started again; doubled each time, up to a minute.
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-#: Seconds. A process that ran for this long has not failed at its start.
+#: Seconds. After a process has run for this long, its next restart again waits `_FIRST_WAIT_S`.
 _STEADY_S: Final = 60.0
-#: A part that ended this often before it answered has an error in its set-up.
+#: `wait_ready` gives up on a part that has ended this often before it was ready.
 _TRIES: Final = 3
 _ANSWER_S: Final = 2.0
 _LAST_LINES: Final = 10
-#: Length of the longest name of a part, in the log.
+#: Width of the column of the log that has the names of parts: the length of the longest name.
 NAME_WIDTH: Final = 9
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -50,16 +50,17 @@ class Part:
     Parameters
     ----------
     name
-        Printed in the log, before each of its lines.
+        Name of the part, at the beginning of its lines in the log.
     command
         A program and its arguments.
     answers
-        An HTTP address, or the path of a Unix socket, that answers once the part is ready; None: it
-        is ready once it has started.
+        An HTTP address, or the path of a Unix socket, that answers when the part is ready. None:
+        the part is ready as soon as it is started.
     ends
-        Whether the command should end: after status 0, the part is ready and is not started again.
+        Whether the command is supposed to end. When it has ended with status 0, the part is ready
+        and is not started again.
     after
-        Name of a part that must be ready before this one is started; None: no part.
+        Name of a part that must be ready before this part is started; None: no part.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Part:
 
 
 class Supervisor:
-    """Keeps parts running during its block, and ends all of them at its end.
+    """Keeps parts running during a `with` block, and ends all of them at the end of the block.
 
     Parameters
     ----------
@@ -79,11 +80,10 @@ class Supervisor:
     log
         File for the output of all parts; each line begins with the part's name.
     tell
-        Called, from another thread, with a line about a part that ended and when it is started
-        again.
+        Called from another thread when a part ends, with a line that says when it is started again.
     state_dir
-        Where processes are recorded, so that they can be ended if this process is killed, and the
-        states of the parts (`part_states`).
+        Directory with records of the parts' processes, so that they can be ended if this process is
+        killed, and with the states of the parts (`part_states`).
     environment
         Environment variables of the parts.
     """
@@ -109,9 +109,9 @@ class Supervisor:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """End all parts by SIGINT, as Ctrl-C does; kill those that have not ended in `GRACE_S`."""
+        """Send SIGINT to all parts, as Ctrl-C does; kill parts that do not end within `GRACE_S`."""
         self._stopped.set()
-        with suppress(KeyboardInterrupt, SystemExit):  # a second Ctrl-C
+        with suppress(KeyboardInterrupt, SystemExit):  # a second Ctrl-C kills parts at once
             self._thread.join()
             for child in self._children:
                 child.send_signal(signal.SIGINT)
@@ -127,12 +127,12 @@ class Supervisor:
             child.close()
 
     def wait_ready(self, *names: str) -> None:
-        """Wait until parts have answered once.
+        """Wait until parts are ready.
 
         Raises
         ------
         SandboxError
-            A part ended several times before it answered; the message has its last lines.
+            A part ended several times before it was ready; the message has its last lines.
         """
         for child in (started for started in self._children if started.part.name in names):
             while not child.ready.wait(POLL_S):
@@ -144,7 +144,7 @@ class Supervisor:
 
     def write(self, name: str, line: str) -> None:
         """Write a line of a part to the log."""
-        # If the file is closed or the disk full, the part runs on and its lines are lost.
+        # If the file is closed or the disk is full, the line is lost, but the part keeps running.
         with self._lock, suppress(ValueError, OSError):
             self._log.write(f"{name:<{NAME_WIDTH}} | {line}\n")
             self._log.flush()
@@ -162,7 +162,10 @@ class Supervisor:
 
 
 class _Child:
-    """A part's process, started again when it ends. Only the supervisor's thread starts it."""
+    """The process of a part, which is started again when it ends.
+
+    Only the supervisor's thread calls `tend`, which starts the process.
+    """
 
     def __init__(self, part: Part, supervisor: Supervisor) -> None:
         self.part, self._supervisor = part, supervisor
@@ -177,7 +180,7 @@ class _Child:
 
     @property
     def started(self) -> bool:
-        """Whether the part was started and ran at the last check."""
+        """Whether the part has been started and has not ended, as of the last check."""
         return self._popen is not None
 
     def state(self) -> PartState:
@@ -189,7 +192,7 @@ class _Child:
         return PartState(self._began_at, self._ended or f"waits for {self.part.after}")
 
     def tend(self) -> None:
-        """Start the part if it is due; check whether it is ready; check whether it has ended."""
+        """Start the part if it is due; otherwise check whether it is ready, or has ended."""
         now = time.monotonic()
         if self._popen is None:
             if now >= self._due:
@@ -206,7 +209,7 @@ class _Child:
 
     def _start(self, now: float) -> None:
         self._began, self._began_at = now, time.time()
-        self._due = now + self._wait_s  # used if this start fails
+        self._due = now + self._wait_s  # time of the next attempt if this one fails
         self._popen = subprocess.Popen(
             self.part.command,
             stdin=subprocess.DEVNULL,
@@ -215,7 +218,7 @@ class _Child:
             text=True,
             errors="replace",
             env=self._supervisor.environment,
-            start_new_session=True,  # Ctrl-C does not reach it; its group can be ended
+            start_new_session=True,  # so Ctrl-C does not reach it, and `killpg` ends its group
         )
         reader = threading.Thread(target=self._read, args=(self._popen.stdout,), daemon=True)
         reader.start()
@@ -232,7 +235,7 @@ class _Child:
                 self._supervisor.write(self.part.name, text)
 
     def last_lines(self) -> str:
-        """Return the part's last lines, indented."""
+        """Return the last lines of the part's output, indented."""
         return "\n".join(f"  {line}" for line in self._lines) or "  (nothing)"
 
     def _answers(self, code: int | None) -> bool:
@@ -250,7 +253,7 @@ class _Child:
             return False
 
     def _end_of(self, code: int, now: float) -> None:
-        """Report that the part has ended, end the processes it left, and schedule its restart."""
+        """Report that the part has ended, kill processes that it started, schedule its restart."""
         self.failures += 1
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         self.send_signal(signal.SIGKILL)
@@ -262,7 +265,7 @@ class _Child:
         self._supervisor.tell(f"{self.part.name} {self._ended}")
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process and to all that it has started."""
+        """Send a signal to the part's process and to all processes that it has started."""
         if self._popen is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, number)
@@ -275,8 +278,8 @@ class _Child:
         return members(self._popen.pid)
 
     def close(self) -> None:
-        """Remove the part's record."""
-        if self._popen is not None:  # its last threads may end a moment later
+        """Remove the record of the part's process."""
+        if self._popen is not None:  # its last threads may take a moment to end
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(_KILLED_S)
         self._recording.close()

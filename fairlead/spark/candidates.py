@@ -1,10 +1,10 @@
-"""Candidate plans: analyse every group of a snapshot, and run its policy's assignors if needed.
+"""Candidate plans: analyse every group of a snapshot, and run the assignors of its policy.
 
 Belongs here: the inputs of the tasks. Does not: assigning groups to tasks (`dealing`), the work of
 a task (`planning`), the analysis (`fairlead.domain.analysis`), storing decisions
 (`fairlead.workflows`).
 
-Executors need this package and numpy, no settings.
+Executors need this package and numpy, but no settings.
 """
 
 import json
@@ -22,7 +22,7 @@ from fairlead.spark.dealing import deal_snapshot, in_tasks
 from fairlead.spark.planning import CANDIDATES, QUESTIONS, plan_task
 from fairlead.spark.warehouse import Warehouse
 
-#: Groups. In larger snapshots, candidates are computed only for groups that may need a plan.
+#: In snapshots of more groups than this, only groups that may need a plan get candidates.
 COMPARED: int = 200
 
 
@@ -35,27 +35,27 @@ def write_candidates(
 ) -> None:
     """Analyse every group of a snapshot, and compute the candidates of its policy's assignors.
 
-    Writes the snapshot's table `candidates`, of the schema `fairlead.spark.planning.CANDIDATES`:
-    one row per group and assignor, and one for the group's current assignment, named `observed`. A
-    group or assignor that failed has an error and no figures.
+    Writes the snapshot's table `candidates`, of the schema `fairlead.spark.planning.CANDIDATES`.
+    For each group, the table has a row per assignor, and a row `observed` for the current
+    assignment. If a group or an assignor fails, its row has an error and no figures.
 
     Parameters
     ----------
     warehouse
-        Has the snapshot and, in the archive beside it, earlier samples, if any.
+        The warehouse with the snapshot; the archive in it may have earlier samples.
     policies
         Group to its policy, for every group of the snapshot.
     memories
-        The memories of the groups.
+        What earlier analyses have stored of the groups.
 
     Notes
     -----
-    A group with an error in the snapshot has one row, `observed`, with that error. So does a group
-    whose analysis raises an error; other groups are not affected. A group without members, or whose
-    members read no partition, has one row, `observed`, with the reason as its outcome. In a
-    snapshot of more than `COMPARED` groups, groups that need no plan have no candidates.
+    Some groups have only the row `observed`:
 
-    `dealing.deal` assigns groups to tasks. An assignment is an array in the row of its candidate.
+    - A group with an error in the snapshot, or whose analysis raises an error. The row has the
+      error.
+    - A group without members, or whose members read no partition. The row's outcome is the reason.
+    - A group that needs no plan, in a snapshot of more than `COMPARED` groups.
     """
     tasks = deal_snapshot(spark, warehouse, snapshot_id)
     questions = _questions(tasks, memories)
@@ -71,7 +71,7 @@ def write_candidates(
 
 
 def _questions(tasks: Mapping[str, int], memories: GroupMemories) -> pa.Table:
-    """Return the table `questions`: each group's task, and its knowledge from earlier snapshots."""
+    """Return the table `questions`: each group's task, and what earlier analyses have stored."""
     rows = [
         {
             "group": group,

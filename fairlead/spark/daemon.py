@@ -1,11 +1,11 @@
-"""The process that forks the Python workers of a warm server, with their imports.
+"""The process that forks the Python workers of a warm server, after importing what they need.
 
 Belongs here: the imports. Does not: the work (`lag`, `planning`), nor Spark's protocol. Spark
-starts the module that `spark.python.daemon.module` names.
+starts this module because `spark.python.daemon.module` names it.
 """
 
-import pandas as pd  # PyArrow would import pandas for its first array
-import pyarrow.dataset as ds  # PyArrow would import this module for its first file
+import pandas as pd  # else PyArrow imports it in each worker, for the first array
+import pyarrow.dataset as ds  # else PyArrow imports it in each worker
 from pyspark import worker
 from pyspark.daemon import manager
 

@@ -1,10 +1,10 @@
-"""Dealing groups out to Spark tasks.
+"""Distributing groups over Spark tasks.
 
 Belongs here: assigning groups to tasks, reading a task's samples, and starting the tasks. Does not:
 what a task computes (`lag`, `planning`).
 
-A task reads its groups from the warehouse and writes its own part of a table: nothing is shuffled,
-and no row goes through the JVM.
+A task reads its groups from the warehouse and writes its own part of a table. So Spark shuffles
+nothing, and no row goes through the JVM.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,22 +17,23 @@ import pyarrow.compute as pc
 from fairlead.archive import SampleArchive, with_history
 from fairlead.spark.warehouse import Parts, Warehouse
 
-if TYPE_CHECKING:  # `fairlead plan` imports this module, and must not wait for Spark
+if TYPE_CHECKING:  # `fairlead plan` imports this module and must start fast
     from pyspark.sql import SparkSession
 
-#: Maximum mean number of groups per task; limits what a task reads at once.
+#: Maximum mean number of groups per task, which limits the memory of a task.
 GROUPS_IN_TASK: Final = 512
 
 
 def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
-    """Return the number of the task for each group of a snapshot.
+    """Return each group of a snapshot with the number of its task.
 
-    Tasks: `spark.sql.shuffle.partitions`, more for many groups, plus one for each large group.
+    There are `spark.sql.shuffle.partitions` tasks, more for many groups, and one more for each
+    large group.
 
     Raises
     ------
     FileNotFoundError
-        The archive no longer has the whole snapshot.
+        The archive no longer has the samples of all groups of the snapshot.
     """
     groups = warehouse.load("groups", snapshot_id, columns=["group"])["group"].to_pylist()
     sample = SampleArchive(warehouse.path).sample(snapshot_id, groups, ["group", "end"])
@@ -45,28 +46,30 @@ def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str)
 def samples_until(
     path: str, snapshot_id: str, length: timedelta, groups: Sequence[str]
 ) -> dict[str, pa.Table]:
-    """Return each group's samples, by time, from `length` before the snapshot up to it.
+    """Return each group's samples, by time: of the period before a snapshot, and of the snapshot.
 
     Parameters
     ----------
     path
         The path of the warehouse.
+    length
+        Length of the period.
 
     Raises
     ------
     FileNotFoundError
-        The archive no longer has the snapshot of all these groups.
+        The archive no longer has the snapshot's rows of all these groups.
     """
     archive = SampleArchive(path)
     return with_history(archive, archive.sample(snapshot_id, groups), length)
 
 
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
-    """Deal groups out to tasks, which run in the order of their numbers.
+    """Return the number of each group's task; tasks run in the order of their numbers.
 
-    A task has consecutive groups, by name, and about as many partitions as any other. A group
-    with more partitions than a task's fair share has a task of its own, after all others, so that
-    small groups do not wait for it.
+    Each task gets groups that follow one another by name, and about the same number of partitions.
+    A group with more partitions than that gets a task of its own after all others, so that smaller
+    groups do not wait for it.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
     alone = {group for _, group in giants}
     others = sorted(sizes.keys() - alone)
-    # Plus one, because a group without partitions is work, too.
+    # Each group counts as one partition more, because groups without partitions are work as well.
     share = sum(sizes[group] + 1 for group in others) / tasks
     dealt, before = {}, 0
     for group in others:
@@ -108,9 +111,9 @@ def in_tasks(
     tasks
         Number of tasks.
     work
-        Task number to rows; runs on executors.
+        Function from the number of a task to its rows; runs on executors.
     parts
-        The parts of the table.
+        The table to write.
     """
 
     def write(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -119,7 +122,7 @@ def in_tasks(
                 parts.write(task, work(task))
             yield batch.slice(0, 0)  # mapInArrow must yield batches
 
-    if not tasks:  # readers need an empty table
+    if not tasks:  # write an empty table for readers
         parts.write(0, ())
         return
     spark.range(0, tasks, 1, tasks).mapInArrow(write, "id long").collect()

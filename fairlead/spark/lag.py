@@ -1,7 +1,7 @@
 """Lag of every partition of a snapshot, computed in Spark from samples.
 
-Belongs here: the columns, and computing them task by task. Does not: the definitions of lag, rates
-and status (`fairlead.domain.samples.lag`), nor planning (`candidates`).
+Belongs here: the columns of the table, and computing them in tasks. Does not: the definitions of
+lag, rates and status (`fairlead.domain.samples.lag`), nor planning (`candidates`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -63,18 +63,19 @@ def write_lag(
     snapshot_id: str,
     latest: Collection[str] = (),
 ) -> None:
-    """Measure every partition of a snapshot: write its table `lag`, of the schema `LAG`.
+    """Compute the lag of every partition of a snapshot; write its table `lag`, of the schema `LAG`.
 
     Parameters
     ----------
     warehouse
-        Has the snapshot and, in the archive beside it, earlier samples, if any.
+        The warehouse with the snapshot; the archive in it may have earlier samples.
     latest
-        The groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
+        Groups whose consumers start at the log's end if there is no commit (`auto.offset.reset`).
 
     Notes
     -----
-    Uses the samples of the last hour, or the newest three of the day if these are more.
+    Uses the samples of the last hour or, if there are fewer than three, the newest three of the
+    last day.
     """
     tasks: dict[int, list[str]] = {}
     for group, task in deal_snapshot(spark, warehouse, snapshot_id).items():
@@ -87,7 +88,7 @@ def write_lag(
 def _measure(
     path: str, snapshot_id: str, tasks: dict[int, list[str]], latest: Collection[str], task: int
 ) -> Iterator[pa.RecordBatch]:
-    """Measure the groups of one task."""
+    """Compute the lag of the groups of one task."""
     read = partial(samples_until, path, snapshot_id)
     samples = read(LAG_HISTORY, tasks[task])
     few = [name for name, rows in samples.items() if rows.num_rows <= LAG_SAMPLES]
@@ -100,9 +101,9 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     Parameters
     ----------
     samples
-        Group to its samples, by time; the last one is the snapshot.
+        Group to its samples, by time; the last sample is the snapshot.
     latest
-        Groups whose consumers start at the log's end without a commit (`auto.offset.reset`).
+        Groups whose consumers start at the log's end if there is no commit (`auto.offset.reset`).
 
     Returns
     -------
@@ -113,7 +114,7 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
 
 
 def _measured(samples: pa.Table, *, latest: bool) -> pa.Table:
-    """Measure a group."""
+    """Compute the lag of the partitions of one group."""
     series = all_topics(samples, latest=latest).last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1)
     measured, newest = partition_lag(series), samples.slice(samples.num_rows - 1)
     known = pa.array(np.flatnonzero(measured.readable))
@@ -146,12 +147,12 @@ def _measured(samples: pa.Table, *, latest: bool) -> pa.Table:
 
 
 def _has_left(newest: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return for each partition whether the group has left its topic."""
+    """Return for each partition whether the group has left the partition's topic."""
     (row,) = newest.select(["topics", "counts", "subscriptions"]).to_pylist()
     left = left_topics(row["topics"], row["subscriptions"])
     return np.repeat(np.array([topic in left for topic in row["topics"]], bool), row["counts"])
 
 
 def _moments(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
-    """Convert seconds since the epoch for Arrow; unknown times become the epoch."""
+    """Convert seconds since the epoch to times for Arrow; unknown times become the epoch."""
     return np.rint(np.nan_to_num(seconds) * MICROSECONDS).astype("datetime64[us]")

@@ -1,7 +1,7 @@
 """Start Spark's JVM without its properties on the command line, which every user can read.
 
-Belongs here: the file that has them instead while the JVM starts. Does not: the properties
-(`session`).
+Belongs here: writing the properties to a private file while the JVM starts. Does not: choosing the
+properties (`session`).
 """
 
 import os
@@ -13,20 +13,20 @@ from typing import Final
 
 from pyspark import SparkContext
 
-#: PySpark passes this to spark-submit, and appends each property that it knows as
-#: `--conf name=value`.
+#: Environment variable with the arguments that PySpark passes to spark-submit. PySpark also passes
+#: every property that it knows, as `--conf name=value`.
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 _SHELL: Final = "pyspark-shell"
 
 
 def launch(properties: Mapping[str, str]) -> None:
-    """Start this process's JVM with these properties; has no effect if it already runs."""
+    """Start this process's JVM with these properties; do nothing if the JVM already runs."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no public name for it
         return
     before = os.environ.get(_ARGUMENTS)
     others = (before or _SHELL).strip().removesuffix(_SHELL)
     with properties_file(properties) as path:
-        # With such a file, Spark reads its conf/spark-defaults.conf only on request.
+        # With --properties-file, Spark reads conf/spark-defaults.conf only if it is asked to.
         os.environ[_ARGUMENTS] = (
             f'{others} --load-spark-defaults --properties-file "{path}" {_SHELL}'
         )
@@ -40,7 +40,10 @@ def launch(properties: Mapping[str, str]) -> None:
 
 @contextmanager
 def properties_file(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield the path of a file that only this user may read (0600); the block's end removes it."""
+    """Write properties to a file that only this user may read, and yield its path.
+
+    The file is removed when the `with` block ends.
+    """
     with NamedTemporaryFile(
         "w", prefix="fairlead-spark-", suffix=".properties", encoding="ascii"
     ) as file:
@@ -52,7 +55,7 @@ def properties_file(properties: Mapping[str, str]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    r"""Escape everything but letters, digits and dots, as java.util.Properties reads it.
+    r"""Escape all characters except letters, digits and dots for java.util.Properties.
 
     Examples
     --------

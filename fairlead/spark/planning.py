@@ -1,8 +1,9 @@
-"""Planning the groups of a task, on executors: from tables of the warehouse to candidates.
+"""Planning the groups of a Spark task: reads tables of the warehouse, computes candidates.
 
-Belongs here: the columns of candidates, and reading the inputs of a task. Tables are sorted by
-group, so that a task reads consecutive rows and nothing is shuffled. Does not: Spark
+Belongs here: the columns of candidates, and reading the inputs of a task. Does not: starting tasks
 (`candidates`), analysing a group (`fairlead.domain.candidate_rows`).
+
+Tables are sorted so that a task reads consecutive rows, and Spark shuffles nothing.
 """
 
 import json
@@ -124,7 +125,7 @@ def plan_task(
 
     Yields
     ------
-    Rows of the schema `CANDIDATES`, by the groups' names.
+    Rows of the schema `CANDIDATES`, ordered by group.
     """
     groups = _groups(path, snapshot_id, task)
     analysed = (analyse_group(group, options[group.name]) for group in groups)
@@ -133,7 +134,7 @@ def plan_task(
 
 
 def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """Convert rows to columns."""
+    """Convert rows to a batch of the schema `CANDIDATES`."""
     return pa.record_batch(
         [
             pa.array([row.get(candidate.name) for row in rows], candidate.type)
@@ -144,7 +145,7 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
-    """Yield the groups of a task, with samples and memory."""
+    """Yield the groups of a task with their samples, and with what earlier analyses have stored."""
     rows = Warehouse(path).load("questions", snapshot_id, [("task", "==", task)]).to_pylist()
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):

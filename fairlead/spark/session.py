@@ -1,7 +1,7 @@
 """The Spark session of this process.
 
-Belongs here: its place, and the properties of every session. Does not: a cluster's own
-settings: `SparkSettings.properties` take precedence.
+Belongs here: where Spark runs, and default properties, which `SparkSettings.properties` override.
+Does not: starting a warm server (`fairlead.sandbox.spark`).
 """
 
 import os
@@ -26,35 +26,36 @@ _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: Saves compilation by the JVM: runs are short, and the work is done in Python.
+#: Options for less compilation in the JVM, because runs are short and most work is done in Python.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    # All users of this machine reach the JVM's ports, which deserialise Java objects.
+    # The JVM's ports deserialise Java objects, and every user of this machine can reach them.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # A few tasks per core, so that cores finish together; Spark's default, 200, is for clusters.
+    # A few tasks per core, so that all cores finish at the same time. Spark's default is 200.
     "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
 }
 _SERVER_DEFAULTS: Final = {
     "spark.master": HERE,
     "spark.driver.memory": "1g",
-    # A JVM that runs out of memory ends, and the next run starts another.
+    # A JVM that runs out of memory ends. Then the next run starts another JVM.
     "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} "
     "-XX:MaxMetaspaceSize=512m -XX:+ExitOnOutOfMemoryError",
     "spark.connect.grpc.binding.address": "127.0.0.1",
-    # Runs share one session, and may be hours apart.
+    # The session never expires: all runs share it, and they may be hours apart.
     "spark.connect.session.manager.defaultSessionTimeout": "-1",
     "spark.python.daemon.module": "fairlead.spark.daemon",
 }
 
-#: A local server answers immediately or has ended; PySpark would retry for ten minutes.
+#: Number of retries. Few, because a local server answers immediately unless it has ended; PySpark's
+#: default is to retry for ten minutes.
 _RETRIES: Final = 2
-#: Seconds. A query may wait for other runs' tasks.
+#: Seconds to wait for a trivial query, which may have to wait for the tasks of other runs.
 ANSWERS_WITHIN_S: Final = 60.0
 
-#: The warm server of this process's session.
+#: The warm server that has this process's session; None: the session is not on a warm server.
 _on: WarmServer | None = None
 
 
@@ -68,18 +69,18 @@ def build_session(
     Parameters
     ----------
     settings
-        The place and the properties of Spark: `local[*]`, a cluster's master (`spark://`,
-        `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`: the warm server if there is
-        one, else this process.
+        Where Spark runs, and its properties. Spark runs on `local[*]`, a cluster's master
+        (`spark://`, `k8s://`, `yarn`), a Spark Connect server (`sc://`), or `auto`: the warm server
+        if there is one, otherwise this process.
     app_name
         Name of the application in Spark's pages.
     warm
-        The warm server for `auto`; None: there is none.
+        The warm server for `auto`; None if there is none.
     """
     running = running_session()
     if running is not None:
         return running
-    # By default workers use the first python3 on PATH.
+    # Otherwise workers would use the first python3 on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if warm is not None:
         return _on_server(warm, settings)
@@ -97,7 +98,7 @@ def build_session(
 
 
 def running_session() -> SparkSession | None:
-    """Return this process's session; None if there is none, or its server has ended."""
+    """Return this process's session; None if there is none, or the session's server has ended."""
     running = SparkSession.getActiveSession()
     if running is not None and _on is not None and not _on.runs():
         _leave(running)
@@ -106,12 +107,12 @@ def running_session() -> SparkSession | None:
 
 
 def answers(session: Callable[[], Any]) -> bool:
-    """Whether Spark answers a trivial query in time; opens a session if necessary."""
+    """Whether Spark answers a trivial query in time; `session` returns the session to use."""
     answer = SimpleQueue[int]()
 
     def ask() -> None:
         rows = 0
-        with suppress(Exception):  # an error of Spark or gRPC is not an answer
+        with suppress(Exception):  # after an error, `rows` is 0
             rows = session().range(1).count()
         answer.put(rows)
 
@@ -123,7 +124,7 @@ def answers(session: Callable[[], Any]) -> bool:
 
 
 def server_properties(settings: SparkSettings) -> dict[str, str]:
-    """Return the properties of a warm server."""
+    """Return the properties with which to start a warm server."""
     return {**_DEFAULTS, **_LOCAL_DEFAULTS, **_SERVER_DEFAULTS, **settings.properties}
 
 
@@ -143,7 +144,7 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
 
 
 def _leave(session: Any) -> None:
-    """Close a session whose server has ended, so that another one can be opened."""
+    """Close a session whose server has ended, so that another session can be opened."""
     global _on  # noqa: PLW0603 - as above
     _on = None
     session.release_session_on_close = False  # its server has ended

@@ -1,10 +1,10 @@
 """The warehouse: snapshots and the tables computed from them, as Parquet under one path.
 
-Belongs here: paths of tables, writing them completely, reading them, and the snapshot of a step or
-task. Does not: the content of the tables (`lag`, `planning`), nor samples (`fairlead.archive`).
+Belongs here: paths of tables, writing complete tables, reading them, and finding the snapshot of a
+step. Does not: the content of the tables (`lag`, `planning`), nor samples (`fairlead.archive`).
 
-A table is `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column, not folders: a folder per group
-costs milliseconds, and a snapshot can have thousands of groups.
+A table is the folder `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column and have no folders of
+their own: a folder costs milliseconds, and a snapshot can have thousands of groups.
 """
 
 import secrets
@@ -24,9 +24,9 @@ from fairlead.archive import FOLDER, Filters, SampleArchive
 from fairlead.common.disk import cannot
 from fairlead.domain.samples import SAMPLES, GroupSnapshot, snapshot_id_at
 
-#: Written last, when a table is complete.
+#: Name of the file that is written last, to show that a table is complete.
 _WHOLE: Final = "_SUCCESS"
-#: Rows in a row group: small, so that reading a few groups of a sorted table reads little.
+#: Number of rows in a Parquet row group. Small, so that reading a few groups reads few rows.
 _ROWS_IN_PIECE: Final = 50_000
 _GROUPS: Final = pa.schema(
     {"group": pa.string(), "cohort": pa.string(), "snapshot_at": SAMPLES.field("at").type}
@@ -35,14 +35,14 @@ _GROUPS: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Recent:
-    """A snapshot, and the groups of a step.
+    """A snapshot, and those of its groups that a step works on.
 
     Parameters
     ----------
     snapshot_id, snapshot_at
-        The snapshot; time-zone-aware.
+        The snapshot's id, and its time-zone-aware time.
     groups
-        Its groups in the requested cohorts, ascending. The snapshot may have other groups.
+        Groups of the requested cohorts, ascending. The snapshot may have more groups.
     """
 
     snapshot_id: str
@@ -67,9 +67,9 @@ class Parts:
     schema: pa.Schema
 
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
-        """Write a part, numbered from 0; it replaces an earlier attempt.
+        """Write a part, numbered from 0; replaces the part if an earlier attempt has written it.
 
-        Readers skip names that begin with an underscore.
+        The file is renamed at the end: readers skip names that begin with an underscore.
         """
         name = f"part-{number:05}.parquet"
         unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"
@@ -95,16 +95,18 @@ class Warehouse:
 
     @property
     def path(self) -> str:
-        """The path, for executors."""
+        """The path of the warehouse, which executors use as well."""
         return self._path
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
-        """Write a snapshot: its sample, then its groups; `snapshots` omits it until both exist.
+        """Write the sample of a snapshot, then its groups.
+
+        `snapshots` does not return the snapshot before both are written.
 
         Parameters
         ----------
         cohorts
-            Group to cohort; a missing group is a cohort of its own.
+            Group to cohort; a group that is missing here is a cohort of its own.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
         SampleArchive(self._path).append(samples, snapshot_id)
@@ -113,19 +115,19 @@ class Warehouse:
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
 
     def samples(self, recent: "Recent") -> pa.Table:
-        """Return the sample of a step's groups, a table of the schema `SAMPLES`.
+        """Return the samples of a step's groups, a table of the schema `SAMPLES`.
 
         Raises
         ------
         FileNotFoundError
-            The archive no longer has all of these groups.
+            The archive no longer has the samples of all these groups.
         """
         return SampleArchive(self._path).sample(recent.snapshot_id, recent.groups)
 
     def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
         """Write or replace a table of a snapshot.
 
-        Readers find the whole table or none.
+        Until the table is complete, readers do not find it.
 
         Raises
         ------
@@ -140,9 +142,9 @@ class Warehouse:
 
     @contextmanager
     def in_parts(self, table: str, snapshot_id: str, schema: pa.Schema) -> Iterator["Parts"]:
-        """Write or replace a table of a snapshot in parts.
+        """Write or replace a table of a snapshot in parts, in a `with` block.
 
-        Readers find the whole table or none; the table exists when the block ends.
+        Readers do not find the table before the block ends.
         """
         folder = f"{self._root}/{table}/{snapshot_id}"
         self._files.create_dir(folder, recursive=True)
@@ -180,7 +182,7 @@ class Warehouse:
         )
 
     def snapshots(self, table: str = "groups") -> list[str]:
-        """Return the snapshots that have a table, in order of time."""
+        """Return the ids of the snapshots that have this table, in order of time."""
         names = self._folders(f"{self._root}/{table}")
         return sorted(name for name in names if self._exists(table, name))
 
@@ -191,14 +193,16 @@ class Warehouse:
     def of_groups(
         self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]
     ) -> list[Recent]:
-        """Return a snapshot with its wanted groups; nothing if it lacks the table or such groups.
+        """Return a list of one snapshot with its wanted groups.
+
+        The list is empty if the snapshot lacks the table, or has no wanted group.
 
         Parameters
         ----------
         table
             Table that the snapshot must have; every snapshot has `groups`.
         wanted
-            Returns whether a group of a cohort is wanted.
+            Function that returns whether a group is wanted, from the names of group and cohort.
         """
         if not self._exists(table, snapshot_id):
             return []
@@ -215,20 +219,20 @@ class Warehouse:
         return [Recent(snapshot_id, pc.max(rows["snapshot_at"]).as_py(), tuple(sorted(names)))]
 
     def newest(self, cohorts: Iterable[str], table: str, until: datetime) -> list[Recent]:
-        """Return the newest snapshots of cohorts that have a table, for a step run on its own.
+        """Return the newest snapshot of each cohort, for a step that is run without earlier steps.
 
         Parameters
         ----------
         cohorts
-            Cohorts of the run; those without a snapshot are left out.
+            Cohorts of the run; cohorts without a snapshot are left out.
         table
             Table that the snapshots must have; every snapshot has `groups`.
         until
-            Later snapshots are left out, since a clock was ahead; time-zone-aware.
+            Snapshots after this time are ignored, since a clock was ahead; time-zone-aware.
 
         Returns
         -------
-        The snapshots, oldest first; a single one if it has all these cohorts.
+        The snapshots, oldest first, each with the groups of the cohorts for which it is the newest.
         """
         missing = set(cohorts)
         snapshots: list[Recent] = []
@@ -247,12 +251,14 @@ class Warehouse:
         return snapshots[::-1]
 
     def prune(self, before: datetime) -> list[str]:
-        """Remove the snapshots taken before a moment, with all their tables.
+        """Remove the snapshots taken before a time, with all their tables.
+
+        Removes their tables `groups` first. So if the removal is interrupted, the remaining tables
+        do not count as snapshots, and the next call removes them.
 
         Returns
         -------
-        The removed snapshots, in order of time. `groups` is removed first: the rest of an
-        interrupted removal is not a snapshot, and the next call removes it.
+        The ids of the removed snapshots, in order of time.
         """
         oldest = snapshot_id_at(before)
         removed = set()

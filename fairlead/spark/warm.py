@@ -1,7 +1,8 @@
-"""The warm Spark server of a state directory: its record, by which processes find it.
+"""The warm Spark server of a state directory, and the file by which processes find it.
 
-Belongs here: the record, and whether the server runs, with this code. Does not: starting and
-stopping it (`fairlead.sandbox.spark`), sessions on it (`session`).
+A warm server is a Spark Connect server that keeps running, so that runs start fast. Belongs here:
+the file, and whether the server still runs, with the present code. Does not: starting and stopping
+the server (`fairlead.sandbox.spark`), its sessions (`session`).
 """
 
 import hashlib
@@ -33,13 +34,13 @@ class WarmServer:
     port
         The port on the loopback address.
     token
-        Required of every client, since other users of this machine reach the port, too.
+        Secret that every client must send, since other users of this machine can reach the port.
     session_id
-        The session that all runs share: another session would have new, cold workers.
+        The session that all runs share, because another session would start new Python workers.
     pid, started_at
-        Its process; the start time distinguishes processes with the same pid.
+        The server's process; the start time distinguishes processes with the same pid.
     made_of
-        Digest of its code and properties when it started, by `made_of`.
+        Digest of the server's code and properties when it started, from the function `made_of`.
     """
 
     port: int
@@ -51,14 +52,14 @@ class WarmServer:
 
     @classmethod
     def recorded(cls, state_dir: Path) -> Self | None:
-        """Return the recorded server of a state directory; None: there is none."""
+        """Return the recorded server of a state directory; None if there is none."""
         try:
             return cls(**json.loads(_record(state_dir).read_text()))
-        except (OSError, ValueError, TypeError):  # no record, another version's, or a damaged one
+        except (OSError, ValueError, TypeError):  # missing, damaged or from another version
             return None
 
     def record(self, state_dir: Path) -> None:
-        """Write the record, readable only by this user."""
+        """Write the record to a file that only this user may read."""
         target = _record(state_dir)
         unfinished = target.with_suffix(".new")
         unfinished.unlink(missing_ok=True)
@@ -68,7 +69,7 @@ class WarmServer:
 
     @property
     def url(self) -> str:
-        """Address for clients. Without TLS, gRPC sends a token only to `localhost`."""
+        """Address for clients. Names `localhost`: without TLS, gRPC sends tokens nowhere else."""
         about = f"user_id=fairlead;session_id={self.session_id};token={self.token}"
         return f"sc://localhost:{self.port}/;{about}"
 
@@ -85,7 +86,7 @@ class WarmServer:
                 process.wait()
 
     def process(self) -> psutil.Process | None:
-        """Return the process of the server; None: it has ended."""
+        """Return the process of the server; None if it has ended."""
         return same_process(self.pid, self.started_at)
 
 
@@ -95,10 +96,10 @@ def forget(state_dir: Path) -> None:
 
 
 def made_of(properties: Mapping[str, str]) -> str:
-    """Return a digest of everything that is fixed when a server starts.
+    """Return a digest of everything that cannot change after a server starts.
 
-    These are the interpreter, Spark, this code, and Spark's properties except those of sessions. A
-    server with other code would compute other results than the planner expects.
+    This is the interpreter, Spark, the present code, and Spark's properties except those of
+    sessions. A server with other code could compute other results than the planner expects.
     """
     digest = hashlib.sha256(f"{sys.executable} {sys.version} {version('pyspark')}".encode())
     for package in (assignors, fairlead):

@@ -1,7 +1,8 @@
-"""Web actions: the acts of people on pages, through the only function the web login may call.
+"""Web actions: acts of people on pages, stored by the only function that the web login may call.
 
-Belongs here: acts, their outcomes, and the open acts of the planner. Does not: permitted acts
-(`migrations/sql/web.sql`), the person's identity (`fairlead.surfaces.web`).
+Belongs here: acts, their outcomes, and the acts that wait for the planner. Does not: the rules for
+which acts are permitted (`migrations/sql/web.sql`), the person's identity
+(`fairlead.surfaces.web`).
 """
 
 from collections.abc import Iterable
@@ -25,13 +26,15 @@ class Act:
     Parameters
     ----------
     actor, proof
-        The person's name for comparisons; and the proof of identity, in a word or two.
+        The person's name; and how the web server established the person's identity, in a word or
+        two.
     id
-        Id of the form; a form counts once.
+        Id of the form; the same form cannot be sent twice.
     act
         The kind of act.
     group, version, sha256
-        As the page showed them. None as group: freeze or unfreeze all groups, without a version.
+        The plan that the page showed. The group is None if the act freezes or unfreezes all groups.
+        Freezing has no version; to unfreeze, the version is the number of the freeze.
     reason
         The person's reason.
     """
@@ -55,10 +58,10 @@ class Acted(Act):
     at
         Time of the act.
     outcome
-        `done`; `agreed`: another person must agree; `asked`: the planner has not done it yet;
-        `refused`: the planner could not do it.
+        `done`; `agreed`: another person must agree; `asked`: the planner has not carried out the
+        act yet; `refused`: the planner could not carry it out.
     answer
-        The planner's answer; None: none yet.
+        The planner's answer; None before it has answered.
     """
 
     at: datetime
@@ -71,7 +74,8 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
     Returns
     -------
-    Id of the stored act, or of an equal act of the same person within the last day.
+    Id of the stored act; if the person agreed to the same act within the last day, the id of that
+    agreement.
 
     Raises
     ------
@@ -87,7 +91,7 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
 
 def objection_to_pages(engine: Engine) -> str | None:
-    """Return why the engine's login may not act for people; None: it may."""
+    """Return why the engine's login may not act for people; None if it may."""
     with transaction(engine) as connection:
         row = connection.execute(select(func.session_user(), func.fairlead.objection_to_pages()))
         login, objection = row.one()
@@ -95,16 +99,16 @@ def objection_to_pages(engine: Engine) -> str | None:
 
 
 def find_act(engine: Engine, act_id: UUID) -> Acted | None:
-    """Return the act of a form; None: there is none."""
+    """Return the act with this id; None if there is none."""
     return next(iter(_read(engine, PageAct.id == act_id)), None)
 
 
 def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[Acted]:
-    """Return the last day's requests that need a second person, oldest first."""
+    """Return the requests of the last day that need another person's agreement, oldest first."""
     about = (
         PageAct.act == verb,
         PageAct.outcome == "agreed",
-        PageAct.at > func.now() - timedelta(days=1),  # the period of people_for (SQL), too
+        PageAct.at > func.now() - timedelta(days=1),  # the same period as in people_for (SQL)
     )
     return _read(
         engine,
@@ -115,13 +119,13 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
-    """Return the acts that wait for the planner, of some groups or of all, the oldest first."""
+    """Return the acts of some or all groups that wait for the planner, the oldest first."""
     conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
     return _read(engine, PageAct.outcome == "asked", *conditions)
 
 
 def answer(engine: Engine, act_id: UUID, outcome: Literal["done", "refused"], text: str) -> None:
-    """Store the outcome of a request; does nothing if it has an answer already."""
+    """Store the outcome and answer for a request, unless the request has an answer already."""
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead_raw.answer_act(act_id, outcome, text)))
 

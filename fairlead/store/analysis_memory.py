@@ -1,7 +1,7 @@
 """Memory of the analysis: speeds of members, diagnoses, and the times at which plans took effect.
 
-Belongs here: reading the memory, and passing findings to the database's functions. Does not: the
-update of a diagnosis that persists (`migrations/sql`).
+Belongs here: reading the memory, and passing findings to the database's functions. Does not: how
+these functions update the stored diagnoses (`migrations/sql`).
 """
 
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY forecast_time_lag_s DESC NULLS LAST, group_id
 """)
-#: Times of the steps of the highest versions. `state DESC`: a version's withdrawal is newer than
-#: its publication.
+#: Times at which the highest versions were published or withdrawn. `state DESC`: the withdrawal of
+#: a version is newer than its publication.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
@@ -48,12 +48,12 @@ _CHANGES: Final = text("""
     ORDER BY newest.version, newest.state
 """)
 
-#: Fields of findings that are not columns of diagnoses with the same name.
+#: Fields of findings that the table of diagnoses does not store in a column of the same name.
 _ELSEWHERE: Final = {"capacities", "seen", "kept", "remembered_costs"}
 
 
 def read_memories(connection: Connection, groups: list[str]) -> GroupMemories:
-    """Return the memories of groups: speeds, last plans (at most `MOST_PLANS`), samples, costs."""
+    """Return what is stored of groups: speeds, costs, times of plans, and newest samples."""
     capacities: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": groups}):
         known = Capacity(row.records_per_s, row.measured, row.measured_at.timestamp())
@@ -66,9 +66,9 @@ def read_memories(connection: Connection, groups: list[str]) -> GroupMemories:
 
 
 def standing_requests(engine: Engine, age: timedelta) -> dict[str, StandingRequest]:
-    """Return the plan requests of samples at most this old, the most delayed group first.
+    """Return the plan requests of groups, the group with the largest forecast lag first.
 
-    The age is measured by the database's clock.
+    Leaves out requests older than `age`, by the database's clock.
     """
     with transaction(engine) as connection:
         return {
@@ -83,15 +83,16 @@ def record_findings(
     *,
     requests: Mapping[str, PlanRequest] | None = None,
 ) -> None:
-    """Store the findings of analyses; the groups are registered.
+    """Store the findings of analyses; the groups must be registered.
 
     Parameters
     ----------
     findings_by_group
         Group to the time of its sample, and its findings.
     requests
-        Plan requests of a sample; the other groups have none. None: findings of a planning run,
-        which also replaces the members' speeds, and keeps the stored requests.
+        Group to its plan request, if the findings are from a sample; stored requests of the other
+        groups in `findings_by_group` are deleted. None if the findings are from a planning run:
+        then the members' speeds are replaced as well, and stored requests do not change.
     """
     if not findings_by_group:
         return

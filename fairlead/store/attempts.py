@@ -55,7 +55,7 @@ def record_attempts(engine: Engine, attempts: Sequence[Attempt]) -> None:
 
 
 def last_attempts(engine: Engine, groups: Iterable[str]) -> dict[str, Attempt]:
-    """Return the last failed attempts of plans that are still to be sent, by group."""
+    """Return the last failed attempt by group, for plans that can still be sent."""
     of_plan = (Plan.group_id == PlanAttempt.group_id) & (Plan.version == PlanAttempt.version)
     failed = (
         select(PlanAttempt.__table__)
@@ -70,9 +70,9 @@ def last_attempts(engine: Engine, groups: Iterable[str]) -> dict[str, Attempt]:
 
 
 def forget_attempts(connection: Connection, groups: Iterable[str]) -> None:
-    """Delete the attempts of groups whose record has been sent since.
+    """Delete the failed attempts of groups after their record was sent.
 
-    Unfreezing all groups deletes them as well.
+    The database also deletes the attempts of groups that are unfrozen.
     """
     known = select(PlanAttempt.group_id).where(PlanAttempt.group_id.in_(list(groups)))
     free = known.with_for_update(skip_locked=True).scalar_subquery()

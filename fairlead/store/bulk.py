@@ -1,4 +1,4 @@
-"""Bulk rows by COPY.
+"""Bulk loading with Postgres's COPY.
 
 Belongs here: copying an Arrow table into a Postgres table. Does not: the choice of rows.
 """
@@ -11,7 +11,7 @@ from psycopg import sql
 from sqlalchemy import Connection, FromClause
 
 _CHUNK_ROWS: Final = 65_536
-#: Arrow quotes every string and leaves null empty, as COPY's CSV expects.
+#: Arrow quotes every string and writes null as an empty field, as COPY's CSV format expects.
 _CSV: Final = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 
@@ -21,12 +21,12 @@ def copy_rows(connection: Connection, table: FromClause, rows: pa.Table) -> None
     Parameters
     ----------
     connection
-        On psycopg 3.
+        Must use psycopg 3.
     table
         The table to append to.
     rows
-        Columns named as in the table; its other columns get their defaults. Arrow writes the CSV
-        and libpq sends it: no row becomes a Python object.
+        Columns with the names of the table's columns; missing columns get their defaults. For
+        speed, Arrow writes the CSV and libpq sends it, so that no row becomes a Python object.
     """
     driver: Any = connection.connection.driver_connection
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(

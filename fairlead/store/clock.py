@@ -1,6 +1,6 @@
 """Check that this machine's clock and the database's agree.
 
-Belongs here: the check, before this machine's clock dates anything. Does not: its callers
+Belongs here: the check, made before this machine's clock dates samples. Does not: its callers
 (`fairlead.workflows`, `assets`).
 """
 
@@ -13,15 +13,16 @@ from fairlead.common.words import length
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
-#: Largest accepted difference: samples are minutes apart, and followers tolerate the same.
+#: Largest accepted difference between the clocks. Samples are about as far apart, and followers
+#: tolerate the same difference.
 APART: Final = timedelta(minutes=1)
 
 
 def check_clock(engine: Engine) -> None:
-    """Check that this machine's clock is at most `APART` from the database's.
+    """Check that this machine's clock differs from the database's by at most `APART`.
 
-    A sample dated by a clock that is ahead would stay the newest until that time; with a clock that
-    is behind, it would be older than stored samples.
+    With a clock that is ahead, a sample would remain the newest until its time has passed. With a
+    clock that is behind, a sample would be older than samples that are stored already.
 
     Raises
     ------

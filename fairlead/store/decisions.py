@@ -1,7 +1,7 @@
 """Decisions on groups, as rows of five tables.
 
-Belongs here: storing many decisions with their plans, candidates and balances. Does not: their
-transaction and the groups' locks (`plans`).
+Belongs here: storing many decisions with their plans, candidates and balances. Does not: opening
+the transaction and locking the groups (`plans`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _MOVES: Final = pa.schema(
         "reason": pa.string(),
     }
 )
-#: Columns of a plan that are fields of its draft.
+#: Columns of a plan whose values are copied from the draft's fields of the same names.
 _OF_DRAFT: Final = (
     *("assignor", "reason", "snapshot_id", "snapshot_at", "expires_at", "four_eyes", "shadow"),
     *("rolled_back_from", "request_id"),
@@ -44,7 +44,9 @@ _OF_DRAFT: Final = (
 
 
 def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, int]:
-    """Store one draft per group as its next version; the caller has locked the groups.
+    """Store drafts, at most one per group, as the groups' next versions.
+
+    The caller must have locked the groups. Ends the groups' open plans.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
 
 
 def _analysed(draft: PlanDraft) -> Any:
-    """Return the inputs of the analysis, as JSON; NULL if nothing was analysed."""
+    """Return the inputs of a draft's analysis for a JSON column; NULL if there was no analysis."""
     known = draft.analysed
     if known is None:
         return null()
@@ -106,14 +108,14 @@ def insert_decisions(
     versions: Mapping[str, int],
     settings: str | None,
 ) -> None:
-    """Store decisions, their candidates, the balances observed and predicted, and the findings.
+    """Store decisions, their candidates, their observed and predicted balances, and findings.
 
     Parameters
     ----------
     versions
         Group to the version of its draft.
     settings
-        The source of the policies; None: not known.
+        The source of the policies, stored with each decision; None: unknown.
     """
     rows: list[dict[str, Any]] = []
     candidates: list[dict[str, Any]] = []
@@ -138,7 +140,7 @@ def insert_decisions(
         if isinstance(decision, PlanDraft):
             what = {"kind": "predicted", "version": version}
             balances.append(key | what | metric_columns(decision.predicted))
-    # By COPY, one statement: the triggers of summaries run once.
+    # COPY is one statement, so the triggers that update summaries run once for all rows.
     copy_rows(connection, DecisionRow.__table__, _as_text(rows))
     findings = {
         decision.group: (decision.snapshot_at, decision.findings)
@@ -154,7 +156,7 @@ def insert_decisions(
 def stored_decisions(
     connection: Connection, decisions: Sequence[Decision], *, created: bool
 ) -> dict[str, StoredDecision]:
-    """Return the stored decisions on the same snapshots, by group."""
+    """Return the stored decision by group, for the groups and snapshots of these decisions."""
     snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
     times = [decision.snapshot_at for decision in decisions]
     if not times:
@@ -165,7 +167,7 @@ def stored_decisions(
         ).where(
             among(DecisionRow.group_id, snapshot_of),
             is_one_of((DecisionRow.group_id, DecisionRow.snapshot_id), snapshot_of.items()),
-            DecisionRow.snapshot_at.between(min(times), max(times)),  # reads only these days
+            DecisionRow.snapshot_at.between(min(times), max(times)),  # limits the days to read
         )
     ).all()
     versions = [(row.group_id, row.version) for row in rows if row.version is not None]
@@ -184,7 +186,7 @@ def stored_decisions(
 
 
 def set_aside(decision: Decision, why: str) -> StoredDecision:
-    """Return the failed decision of a group whose decision could not be stored."""
+    """Return a failed decision in place of one that could not be stored."""
     return StoredDecision(
         group=decision.group,
         snapshot_id=decision.snapshot_id,
@@ -196,21 +198,21 @@ def set_aside(decision: Decision, why: str) -> StoredDecision:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a numeric column's value as int or float, like the metric."""
+    """Convert a Decimal from a numeric column to int or float; return other values unchanged."""
     if not isinstance(value, Decimal):
         return value
     return int(value) if value == value.to_integral_value() else float(value)
 
 
 def metric_columns(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the columns of `MeasuredBalance`; None: nothing was measured."""
+    """Return metrics as the columns of `MeasuredBalance`; all None if nothing was measured."""
     if metrics is None:
         return dict.fromkeys((*FIGURES, "imbalance"))
     return {name: metrics.get(name) for name in FIGURES} | {"imbalance": imbalance(metrics)}
 
 
 def _as_text(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows for COPY: numbers as text, which has room for integers of any size."""
+    """Return rows as a table for COPY; all values are text, since integers may exceed 64 bits."""
     return pa.table(
         {
             name: pa.array(

@@ -24,7 +24,7 @@ from fairlead.errors import (
 from fairlead.settings import PostgresSettings
 from fairlead.store.watched import WatchedConnection
 
-# psycopg also warns of consequences of a raised error, such as leaving an aborted pipeline.
+# Besides raising an error, psycopg logs warnings of its consequences, such as an aborted pipeline.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 _CONNECT_TIMEOUT_S: Final = 10
@@ -32,12 +32,12 @@ _SESSION: Final = {
     "timezone": "UTC",
     "lock_timeout": "60s",
     "statement_timeout": "10min",
-    # A planner that hangs must not hold a group's lock forever. Longer than any send to Kafka.
+    # Ends a hanging planner's lock on a group. Longer than sending to Kafka can take.
     "idle_in_transaction_session_timeout": "5min",
-    # Compiling a query over every day's partition takes much longer than running it.
+    # Compiling a query on a table with a partition per day takes much longer than running it.
     "jit": "off",
 }
-# Errors of triggers, by SQLSTATE.
+# SQLSTATEs that Fairlead's triggers raise, and their exceptions.
 _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL001": PlanStateError,
     "FL002": PlanStateError,
@@ -46,19 +46,19 @@ _BY_SQLSTATE: Final[dict[str, type[FairleadError]]] = {
     "FL005": ConfigurationError,
     "FL006": PlanStateError,
 }
-# Errors for values too long for an index, or invalid characters; the driver refuses NUL.
+# SQLSTATEs for a value that is too long for an index or has invalid characters.
 _UNSTORABLE: Final = frozenset({"54000", "22021", "22P05"})
-#: Advice by SQLSTATE if a database accepts no changes.
+#: SQLSTATEs of a database that accepts no changes, each with advice.
 _NO_CHANGES: Final = {
     "25006": "name the primary in postgres.url",
     "53100": "make room on the disk of its data directory",
 }
-#: SQLSTATEs of a failed connection, or a server that stops: classes and prefixes.
+#: Prefixes of SQLSTATEs for a failed connection, or a server that is shutting down.
 _AWAY: Final = ("08", "57P0")
 _NOT_ALLOWED: Final = "42501"
 #: SQLSTATEs of a session that ended because its transaction was open too long.
 _CUT_OFF: Final = frozenset({"25P03", "25P04"})
-# Errors of libpq before there is a session, which have no SQLSTATE.
+# Messages of libpq when a login fails, which have no SQLSTATE, each with advice.
 _REFUSALS: Final = {
     "password authentication failed": "Are the user and the password in postgres.url right?",
     "no password supplied": "Name the password in postgres.url",
@@ -81,8 +81,8 @@ def create_store_engine(
         The settings, or a URL of libpq or SQLAlchemy. The driver is always psycopg 3: SQLAlchemy's
         default has changed between releases, and Dagster installs psycopg2.
     connect_timeout_s
-        Time-out for a new connection, and for the check of a server that is silent during a
-        query; libpq waits at least 2 seconds.
+        Time-out for a new connection (at least 2 seconds, libpq's minimum), and for the check
+        whether a server that is silent during a query still answers.
 
     Raises
     ------
@@ -101,13 +101,13 @@ def create_store_engine(
     engine = create_engine(
         url,
         pool_pre_ping=True,
-        isolation_level="READ COMMITTED",  # after a lock, sees rows that were committed meanwhile
+        isolation_level="READ COMMITTED",  # after waiting for a lock, see rows committed meanwhile
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",
             "client_encoding": "utf8",
             "connect_timeout": connect_timeout_s,
-            "options": " ".join(session + options),  # the URL's options come last and win
+            "options": " ".join(session + options),  # the last ones win: the URL's
         },
     )
 
@@ -121,7 +121,8 @@ def create_store_engine(
 
 
 def _driver_url(text: str) -> URL:
-    # The first @ ends the password, for libpq too: the text after it would be shown as the host.
+    # The first @ ends the password, in libpq as well. After an @ in the password, the rest of the
+    # password would be taken for the host and shown in messages.
     place, _, query = text.partition("?")
     if place.count("@") > 1 or "@" in query.partition("=")[0]:
         raise ConfigurationError(
@@ -165,7 +166,7 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def store_errors(url: URL) -> Iterator[None]:
-    """Raise database errors as `transaction` documents them."""
+    """Convert database errors to the errors that `transaction` documents."""
     try:
         yield
     except DBAPIError as error:
@@ -187,7 +188,7 @@ def place(url: URL) -> str:
 
 
 def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exception:
-    """Return Fairlead's error for a database error; the error itself if it is a bug in Fairlead."""
+    """Return Fairlead's error for a database error; errors that are bugs are returned unchanged."""
     sqlstate = getattr(cause, "sqlstate", None)
     message = str(cause).partition("\n")[0]
     if sqlstate in _BY_SQLSTATE:
@@ -220,7 +221,10 @@ def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exce
 
 
 def _refusal(where: str, message: str) -> ConfigurationError | None:
-    """Return advice if the server refuses the login, at one of the addresses that were tried."""
+    """Return an error with advice if a server refused the login; None otherwise.
+
+    The message of libpq has a line for each address that it tried.
+    """
     for line in message.splitlines():
         for refusal, advice in _REFUSALS.items():
             if refusal in line:

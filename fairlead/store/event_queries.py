@@ -1,4 +1,4 @@
-"""Queries on events, for people: what happened to a group, and the steps of plans.
+"""Queries on events, for people: the history of a group, and the steps of plans.
 
 Belongs here: queries over the public views; each row is a dict. Does not: the events of one version
 (`history_queries.read_plan`).
@@ -27,12 +27,12 @@ _STEPS_SINCE: Final = f"""{_STEPS}
     AND transaction_id >= :oldest
     AND NOT pg_visible_in_snapshot(taken_in, CAST(:since AS pg_snapshot)) {_STEPS_ORDER}
 """
-#: Text of a snapshot of Postgres: the oldest open transaction, the first future one, and the open
-#: ones between.
+#: The text of a `pg_snapshot`, as in `10:20:10,14`: the oldest open transaction, the first future
+#: transaction, and the open transactions between them.
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
-#: Period that the first reading of steps covers.
+#: The first call of `read_steps` returns the steps of this period.
 _FIRST_PERIOD: Final = timedelta(minutes=10)
-#: Limits each table before the union; otherwise Postgres would read a month for the last hours.
+#: Large tables have a LIMIT of their own; otherwise Postgres would read a month for the last hours.
 _HISTORY: Final = """
 SELECT * FROM (
     (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
@@ -68,32 +68,32 @@ def read_history(
 ) -> list[Row]:
     """Return a group's events, the newest first; raises GroupError for an unknown group.
 
-    Events are decisions to change nothing, every step in the life of a plan, the last failed
-    attempt to send it, and its adherence.
+    Events are decisions without a plan, every step in the life of a plan, the last failed attempt
+    to send a plan, its adherence, freezes, and regressions.
     """
     require_group(engine, group)
     return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
 
 
 def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
-    """Return the steps of plans after their proposal, of all groups, the oldest first.
+    """Return new steps of all groups' plans after their proposal, the oldest first.
 
     Parameters
     ----------
     since
-        Result of the last reading, whose steps are left out. None, or a value from another
-        database: read the steps of the last ten minutes.
+        The snapshot that the last call returned; the steps of that call are left out. If None, or
+        from another database, return the steps of the last ten minutes.
 
     Returns
     -------
-    The steps, and a snapshot of Postgres for the next reading. It lists the open transactions,
-    whose steps the next reading returns even if they take long to commit.
+    The steps, and a Postgres snapshot for the next call. The snapshot lists the open transactions,
+    so the next call returns their steps even if they take long to commit.
     """
     ((until,),) = (
         row.values() for row in read_rows(engine, "SELECT CAST(pg_current_snapshot() AS text)")
     )
     known, newest = _SNAPSHOT.fullmatch(since or ""), _SNAPSHOT.fullmatch(until)
-    # A new database numbers its transactions from the beginning.
+    # In a new database, transaction numbers start again, so `since` may be in the future.
     if known is None or newest is None or int(known[2]) > int(newest[2]):
         return read_rows(engine, _RECENT_STEPS, until=until, first_period=_FIRST_PERIOD), until
     steps = read_rows(engine, _STEPS_SINCE, until=until, since=since, oldest=int(known[1]))

@@ -1,7 +1,7 @@
 """Frozen groups: while a group is frozen, or all are, no new version is sent.
 
-Belongs here: freezing, unfreezing, and the present freezes. Does not: holding plans back; the
-trigger `frozen` does this in the transaction that records the outbox entry.
+Belongs here: freezing, unfreezing, and the present freezes. Does not: holding plans back, which the
+trigger `frozen` does in the transaction that records the outbox entry.
 """
 
 from collections.abc import Iterable
@@ -32,9 +32,9 @@ class Freeze:
     since
         When the group was last frozen.
     reason, actor
-        The reason, and the person who froze it.
+        The reason, and the person who froze the group.
     number
-        Number of the event that froze it.
+        Number of the event that froze the group.
     """
 
     group: str | None
@@ -57,9 +57,9 @@ class Freeze:
 def freeze_plans(
     engine: Engine, group: str | None, *, reason: str, actor: str | None = None
 ) -> None:
-    """Freeze a group; a new reason replaces the earlier reason.
+    """Freeze a group; if it is frozen already, replace the reason.
 
-    Returns once no earlier transaction can record an outbox entry any more.
+    Returns when no transaction that began before the freeze can record an outbox entry any more.
 
     Parameters
     ----------
@@ -82,15 +82,15 @@ def freeze_plans(
 def unfreeze_plans(
     engine: Engine, group: str | None, *, reason: str, actor: str | None = None
 ) -> None:
-    """Unfreeze a group, or, with None, end the freeze of all groups; see `freeze_plans`.
+    """Unfreeze a group; see `freeze_plans`.
 
-    The freeze of all groups and the freezes of single groups end separately.
+    None ends the freeze of all groups, but not the freezes of single groups.
 
     Raises
     ------
     PlanStateError
-        There is no such freeze; or plans need four eyes, and the session's user is a planner or not
-        an approver.
+        There is no such freeze. Or the group's plans need four eyes, and the session's user is a
+        planner or not an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))
@@ -103,7 +103,7 @@ def read_freezes(engine: Engine) -> list[Freeze]:
 
 
 def freezes_on(engine: Engine, group: str) -> list[Freeze]:
-    """Return the freezes in force for a group: its own, and that of all groups."""
+    """Return the freezes in force that affect a group: its own, and the freeze of all groups."""
     return [freeze for freeze in read_freezes(engine) if freeze.group in {None, group}]
 
 

@@ -16,11 +16,11 @@ from fairlead.store.queries import Row, read_rows, require_group
 if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample
 
-#: Maximum number of samples read: four days, a quarter of an hour apart.
+#: Maximum number of samples read: enough for four days with a sample every quarter of an hour.
 TIMES: Final = 400
-#: Maximum number of partitions in the samples read; large groups get fewer samples.
+#: Maximum total number of partitions in the samples read. Fewer samples are read of large groups.
 CELLS: Final = 40_000
-#: Maximum number of snapshots read: two days, a quarter of an hour apart.
+#: Maximum number of adoption rows read: enough for two days with a row every quarter of an hour.
 ADOPTIONS: Final = 192
 
 _DIAGNOSES: Final = """
@@ -57,7 +57,7 @@ LIMIT (
 )
 """  # noqa: S608 - no values: the columns above
 _NEWEST: Final = f"{_SELECT} FROM fairlead_raw.group_sample_last WHERE group_id = :group"
-#: Reads only the last day: otherwise Postgres would search all days for a deleted group.
+#: Reads only the last day; otherwise Postgres would search all days for groups without samples.
 _LAST: Final = text("""
 SELECT known.group_id, newest.sampled_at, newest.digest, newest.forecast_time_lag_s
 FROM unnest(CAST(:groups AS text[])) known (group_id)
@@ -111,23 +111,26 @@ def read_diagnoses(engine: Engine, group: str, *, limit: int) -> list[Row]:
 
 
 def read_adoption(engine: Engine, group: str) -> list[Row]:
-    """Return the numbers of partitions with their planned owner, the newest first."""
+    """Return how many partitions had their planned owner at each time, the newest first."""
     return read_rows(engine, _ADOPTION, group=group, limit=ADOPTIONS)
 
 
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
-    """Return the consumer time of partitions, or of one ("topic-number"); the largest first."""
+    """Return the consumer time that partitions take, the largest first.
+
+    `partition` ("topic-number") selects a single partition.
+    """
     return read_rows(engine, _WORK, group=group, partition=partition, limit=limit)
 
 
 def last_planning(engine: Engine) -> datetime | None:
-    """Return the time of the last planning run's snapshot of any group; None: there is none."""
+    """Return the time of the newest snapshot of any planning run; None if there is none."""
     at: datetime | None = read_rows(engine, _LAST_PLANNING)[0]["at"]
     return at
 
 
 def insert_samples(connection: Connection, samples: "Mapping[str, StoredSample]") -> None:
-    """Store samples of groups; their days must exist."""
+    """Store samples of groups; the table partitions of their days must exist."""
     if samples:
         rows = [{"group": group, **vars(sample)} for group, sample in samples.items()]
         connection.execute(_INSERT, rows)
@@ -141,7 +144,7 @@ def replace_last_samples(connection: Connection, samples: "Mapping[str, StoredSa
 
 
 def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, LastStored]":
-    """Return the newest sample of each group; groups with none in the last day are missing."""
+    """Return the newest sample of each group; leave out groups without a sample in the last day."""
     from fairlead.domain.stored_samples import LastStored  # noqa: PLC0415 - imports numpy
 
     rows = connection.execute(_LAST, {"groups": list(groups)})
@@ -152,9 +155,10 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 
 
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
-    """Return the stored samples of a group, the oldest first, and its last sample.
+    """Return the stored samples of a group, the oldest first, followed by its last sample.
 
-    At most the newest `TIMES`, with at most `CELLS` partitions in total, but at least two.
+    Limits the stored samples to the newest `TIMES` and to `CELLS` partitions in total, but returns
+    at least two.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 
@@ -165,5 +169,5 @@ def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
 
 
 def read_moves_of(engine: Engine, group: str, partition: str, *, limit: int) -> list[Row]:
-    """Return the versions that move a partition, named "topic-number", the newest first."""
+    """Return the versions that move a partition ("topic-number"), the newest first."""
     return read_rows(engine, _MOVES_OF, group=group, partition=partition, limit=limit)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Diagnoses that an assignment may cure.
 MAY_BE_HELPED: Final = ("unbalanced", "slow member")
-#: A group that needs a plan gets a decision within this time, if planning is switched on.
+#: If planning is switched on, a group that needs a plan gets a decision within this time.
 UNDECIDED: Final = timedelta(minutes=30)
 
 _GROUPS: Final = """
@@ -90,8 +90,8 @@ LEFT JOIN LATERAL (
 WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
 """
-#: Data for the order, filters and warnings of a list of all groups. It reads history only for
-#: groups that wait for a decision.
+#: Data for ordering and filtering a list of all groups, and for its warnings. Reads the history
+#: only of groups that wait for a decision.
 _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
        found.forecast_time_lag_s, found.loss_s, waiting.version AS waiting,
@@ -160,18 +160,18 @@ _ANALYSED: Final = (
 
 
 def read_groups(engine: Engine, groups: Sequence[str] | None = None) -> list[Row]:
-    """Return all groups with diagnosis, plans, decision and balance.
+    """Return groups with diagnosis, plans, last decision and balance.
 
     Parameters
     ----------
     groups
-        Only these groups; None: all.
+        The groups; None: all.
     """
     return read_rows(engine, _GROUPS, groups=None if groups is None else list(groups))
 
 
 def read_states(engine: Engine) -> list[Row]:
-    """Return the state of every group, worst first, in a tenth of the time of `read_groups`.
+    """Return the state of every group, worst first, ten times as fast as `read_groups`.
 
     Rows have only the columns by which a list is ordered and filtered. `decided_at` is set only for
     groups that a plan may help.
@@ -210,7 +210,7 @@ def read_plans(
     version: int | None = None,
     limit: int,
 ) -> list[Row]:
-    """Return the newest versions, of a group or of all; raises GroupError for an unknown group."""
+    """Return the newest versions of one or all groups; raises GroupError for an unknown group."""
     if group is not None:
         require_group(engine, group)
     return read_rows(engine, _PLANS, group=group, state=state, version=version, limit=limit)
@@ -222,7 +222,7 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     Parameters
     ----------
     version
-        None: the newest.
+        The version; None: the newest.
 
     Raises
     ------
@@ -244,9 +244,9 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
 
 
 def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[SnapshotCandidate]":
-    """Return the candidates of a snapshot, the smallest maximum lag first.
+    """Return the candidates of a snapshot, by ascending maximum lag of a member.
 
-    A rollback has none.
+    A rollback's snapshot has no candidates.
     """
     from fairlead.domain.candidate_figures import candidate_of  # noqa: PLC0415 - imports numpy
     from fairlead.store.decisions import plain_number  # noqa: PLC0415 - the same
@@ -258,13 +258,13 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
 
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
-    """Return the partitions whose owner differs; raises the errors of `read_plan`."""
+    """Return the partitions whose owner differs between two versions; raises as `read_plan`."""
     require_group(engine, group)
     return read_rows(engine, _DIFF, group=group, before=before, after=after)
 
 
 def read_analysed(engine: Engine, group: str, version: int) -> "Analysed | None":
-    """Return the inputs of the analysis of a version; None: nothing was analysed."""
+    """Return the inputs of the analysis for a version; None if there was no analysis."""
     from fairlead.domain.records import Analysed, MemberLoad  # noqa: PLC0415 - imports numpy
 
     rows = [row["analysed"] for row in read_rows(engine, _ANALYSED, group=group, version=version)]

@@ -1,4 +1,4 @@
-"""Lag history: rows of snapshots, stored by COPY.
+"""Lag history: rows of snapshots, stored with COPY.
 
 Belongs here: storing each snapshot once. Does not: computing lag (`fairlead.spark`).
 """
@@ -14,7 +14,7 @@ from fairlead.store.shared_statements import ensure_days, register_groups
 
 
 def insert_lag(connection: Connection, lag: pa.Table) -> int:
-    """Store the rows of snapshots that are not stored yet; see `PlanStore.record_lag`."""
+    """Store the lag of snapshots that are not stored yet; see `PlanStore.record_lag`."""
     lag = lag.rename_columns(["group_id" if name == "group" else name for name in lag.column_names])
     snapshots = lag.group_by(["group_id", "snapshot_id", "snapshot_at"]).aggregate([])
     if not snapshots.num_rows:
@@ -29,7 +29,8 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         seen,
     ).all()
     rows = lag
-    if len(new) < len(seen):  # only if needed: the join takes a tenth of the time of storing
+    # Join only if necessary: a join takes a tenth of the time of storing.
+    if len(new) < len(seen):
         keys = pa.table(
             {
                 "group_id": pa.array([row.group_id for row in new], pa.string()),

@@ -20,15 +20,15 @@ SELECT max(taken_at) AS at FROM (
     WHERE group_id = :group AND sampled_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
 ) taken
 """
-#: With an exact time, Postgres reads only its day.
+#: As the time is exact, Postgres reads only the table partition of that day.
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, status IS NULL AS has_left
 FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
-#: Stored samples have neither offsets nor status. A planning run has both; if one planned from this
-#: sample, its rows are used instead.
+#: Stored samples have neither offsets nor statuses, but rows of planning runs have both. Returns no
+#: rows if a planning run used this sample as its snapshot: then `_LAG_OF_RUN` has rows.
 _LAG_OF_SAMPLE: Final = """
 SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NULL, sampled.lag,
        NULL, NULL, sampled.arrival_rate, NULL, sampled.behind_s, NULL, false
@@ -52,7 +52,7 @@ FROM (
     )
 ) sampled
 """
-#: Processing times are for the present owners, and unknown for earlier times.
+#: Processing times are known only for the present owners, so they are null in earlier snapshots.
 _LAG: Final = f"""
 SELECT measured.*, seconds_per_record, seconds_low, seconds_high,
        fairlead_raw.time_share(arrival_rate, seconds_per_record) AS time_share, cost
@@ -104,13 +104,13 @@ def read_lag(
     ----------
     at
         Selects the newest snapshot or sample at or before this time; None: the newest of all.
-        Samples are stored each quarter of an hour, and when owners change, without offsets and
-        statuses.
+        Samples are stored each quarter of an hour, and when owners change. They have neither
+        offsets nor statuses.
 
     Returns
     -------
-    Rows; `has_left` is true for partitions of topics that no member subscribes to any more. They
-    come last, have no status, and are not in sums.
+    One row per partition. `has_left` is true if no member subscribes to the topic any more. Such
+    rows come last and have no status; sums do not include them.
 
     Raises
     ------
@@ -124,11 +124,12 @@ def read_lag(
 def read_lag_by_member(
     engine: Engine, group: str, *, at: datetime | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Return the lag of each member in a snapshot; the member is null for unowned partitions.
+    """Return the lag of each member in a snapshot; partitions without an owner have member null.
 
-    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, `busy` as last reported,
-    and the member's last known speed: `records_per_s`, `measured` at its limit, or else a minimum.
-    Both are null for an earlier snapshot, since only the latest values are stored.
+    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, the member's `busy` share
+    as last reported, and its last known speed: `records_per_s`, and whether it was `measured` with
+    a backlog (otherwise it is a lower bound). `busy` and the speed are null for earlier snapshots,
+    since only their latest values are stored.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)
@@ -139,30 +140,31 @@ def read_lag_by_topic(
 ) -> list[Row]:
     """Return the work of each topic in a snapshot, the largest first.
 
-    Each row has `partitions`, `lag`, `arrival_rate`, and the mean `seconds_per_record` and
-    `time_share` of its partitions: null if either is unknown for a partition that gets records.
+    Each row has `partitions`, `lag`, `arrival_rate`, the mean `seconds_per_record`, and the sum of
+    `time_share`. The last two are null if they are unknown for a partition that gets records.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_TOPIC, **_moment(engine, group, at), limit=limit)
 
 
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
-    """Count the partitions with each status in the snapshot taken at a moment.
+    """Count the partitions with each status in the snapshot that was taken at this time.
 
-    Each row has the `status`, the number of `partitions`, and the names of the `heaviest` ten.
+    Each row has the `status`, the number of `partitions`, and the names of the ten with the largest
+    lag, `heaviest`.
     """
     return read_rows(engine, _STATUSES, group=group, at=at)
 
 
 def _moment(engine: Engine, group: str, at: datetime | None) -> Row:
-    """Return the parameters of a query for the newest measurement at or before a moment."""
+    """Return a query's parameters that select the newest snapshot or sample at or before a time."""
     newest = _newest(engine, group, None)
     measured = newest if at is None else _newest(engine, group, at)
     return {"group": group, "at": measured, "newest": measured == newest}
 
 
 def _newest(engine: Engine, group: str, at: datetime | None) -> datetime | None:
-    """Return the time of a group's newest lag at or before a moment; None: there is none."""
+    """Return the time of a group's newest snapshot or sample at or before a time; None if none."""
     (row,) = read_rows(engine, _NEWEST, group=group, at=at)
     newest: datetime | None = row["at"]
     return newest

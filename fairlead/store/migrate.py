@@ -1,7 +1,7 @@
 """Migrations: upgrade a database to this version's schema.
 
-Belongs here: finding and running them. Does not: their content (`migrations/`; in the wheel,
-`fairlead_planner`).
+Belongs here: finding and running migrations. Does not: the migrations (`migrations/`, which is in
+the wheel below `fairlead_planner`).
 """
 
 from io import StringIO
@@ -21,7 +21,8 @@ from fairlead.store.models.base import RAW, SCHEMA
 
 _BESIDE_THE_LIBRARY: Final = Path(__file__).resolve().parents[2]
 _INSTALLED: Final = _BESIDE_THE_LIBRARY / "fairlead_planner" / "migrations"
-#: From the wheel, else from the checkout: `migrations` in site-packages is another package's.
+#: The migrations in the wheel; without a wheel, those of the checkout. A folder `migrations` in
+#: site-packages would belong to another package.
 MIGRATIONS: Final = _INSTALLED if _INSTALLED.is_dir() else _BESIDE_THE_LIBRARY / "migrations"
 
 
@@ -31,12 +32,12 @@ def upgrade(url: str) -> None:
     Parameters
     ----------
     url
-        The database's URL. If the schemas `fairlead` and `fairlead_raw` are missing, creates them.
+        The database's URL. Missing schemas `fairlead` and `fairlead_raw` are created.
 
     Raises
     ------
     ConfigurationError
-        There are no migrations beside the library, or another build made the database.
+        The migrations are not installed, or another build of Fairlead made the database.
     StoreUnavailableError
         The database does not answer.
     """
@@ -51,8 +52,8 @@ def current(url: str) -> str | None:
     Raises
     ------
     ConfigurationError
-        Another build made the database: this build does not have its revision. Or the encoding of
-        the database is not UTF-8: it cannot store every group name.
+        Another build of Fairlead made the database, with a revision that this build lacks. Or the
+        database's encoding is not UTF-8, so it cannot store every group name.
     """
     scripts = ScriptDirectory.from_config(_config(url))
     engine = create_store_engine(url)
@@ -102,7 +103,7 @@ def check(url: str) -> None:
 
 
 def _config(url: str) -> Config:
-    """Configure Alembic in code: a file would be a second place for the URL."""
+    """Return Alembic's configuration, made in code because a file would repeat the URL."""
     if not (MIGRATIONS / "env.py").is_file():
         raise ConfigurationError(
             f"No migrations at {MIGRATIONS}: the installation is incomplete; install Fairlead again"

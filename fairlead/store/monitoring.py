@@ -1,8 +1,8 @@
 """Figures of all groups at once, for monitoring: a few rows per group.
 
-Belongs here: queries that stay cheap at ten thousand groups, since they run every few seconds;
-every reader may run them. Does not: names of metrics (`fairlead.surfaces.web.metrics`), queries on
-one group (`history_queries`).
+Belongs here: queries that run every few seconds, so they must be cheap with ten thousand groups.
+Any database role may run them. Does not: names of metrics (`fairlead.surfaces.web.metrics`),
+queries on one group (`history_queries`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,20 @@ from fairlead.store.engine import transaction
 Rows = Sequence[Mapping[str, Any]]
 Readings = dict[str, Rows]
 
-#: Groups that were not sampled for this long are left out. It is a day longer than the longest
-#: usual cadence, a week.
+#: Groups that were not sampled for this long are left out. A day longer than a week, the longest
+#: usual `cadence` of a policy.
 SEEN_WITHIN: Final = timedelta(days=8)
-#: Findings of samples are current for this long, so that several samples may fail.
+#: Findings of a sample count as current for this long, even if several samples fail meanwhile.
 CURRENT_WITHIN: Final = timedelta(minutes=15)
-#: Number of intervals after which samples are missing: allows for a failed and a slow one.
+#: Number of intervals without a sample after which samples are overdue. It allows for one failed
+#: and one slow sample.
 INTERVALS: Final = 3
 #: Maximum number of partitions with a metric; those with the slowest records are chosen.
 _MOST_PARTITIONS: Final = 10_000
 #: Shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
 
-# Each reads indexes once per group; LATERAL keeps Postgres from reading whole histories.
+# LATERAL: Postgres searches an index once per group; otherwise it would read whole histories.
 _LAG: Final = """
 SELECT known.group_id, newest.snapshot_at,
        measured.status, measured.total, measured.partitions, measured.lag
@@ -138,40 +139,41 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     lag
         `group_id`, and `lag` in records, from the last sample or snapshot.
     snapshots
-        `group_id`, and the time of the newest, `snapshot_at`.
+        `group_id`, and the time of its newest snapshot, `snapshot_at`.
     statuses
         `group_id`, `status`, `partitions`: one row per status.
     balance
-        Last measured `group_id`, `lag_max` in records, `imbalance`, `topic_spread`, and
+        `group_id`, and its last measured `lag_max` in records, `imbalance`, `topic_spread`, and
         `rack_bytes_per_day` from other racks.
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
-        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups that were sampled lately; `holds`
-        is always 1, the value of a metric.
+        `catch_up_s`, `consumers_wanted`, `last_seen`, of groups sampled within `sampled_within`.
+        `holds` is always 1, the value of the metric for a diagnosis.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work
-        `group_id`, `member`, and its `busy` share of time; null: unknown.
+        `group_id`, `member`, and the `busy` share of the member's time; null: unknown.
     samples
         `group_id`, and the time of its last sample, `last_seen`.
     plans
         `group_id`, `version`, `state`, `proposed_at`, `decided_at`, `expires_at`,
-        `lag_max_predicted` in records, `adherence`: published and open plans.
+        `lag_max_predicted` in records, `adherence`, of published and open plans.
     decisions
-        `group_id`, `decided_at`, and the time of the newest plan, `created_at`.
+        `group_id`, and the times of its last decision, `decided_at`, and newest plan, `created_at`.
     counts
         `group_id`, and the number of decisions on snapshots of this day (UTC), by outcome.
     last
-        `decided_at` and `last_seen`, of any group; null: never.
+        The newest `decided_at` and `last_seen` of all groups; null: never.
     freezes
-        `group_id`, null for all groups, and the start of the freeze, `since`.
+        `group_id` (null if all groups are frozen), and the start of the freeze, `since`.
     back_offs
-        `group_id` of groups in back-off, and the number of plans (`times`) that made them worse.
+        `group_id` of groups in back-off, and how many plans made the group worse, `times`.
     ended_regressions
-        `group_id` of groups with a regression in the last thirty days, and `ended_at`: when
-        the last such plan was replaced or withdrawn.
+        `group_id` of groups with a regression in the last thirty days, and the time when the last
+        plan that caused a regression was replaced or withdrawn, `ended_at`.
     histories
-        `history`, its `bytes`, and the start of its `oldest` day, which shows whether it is pruned.
+        `history`, its `bytes`, and the start of its `oldest` day, which shows whether old days are
+        pruned.
     """
     repeatable = engine.execution_options(isolation_level="REPEATABLE READ")
     with transaction(repeatable) as connection:
@@ -213,7 +215,7 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
 
 @dataclass(frozen=True)
 class SampleAge:
-    """The last sample of all groups.
+    """The last sample of all groups, and its age.
 
     Parameters
     ----------
@@ -231,7 +233,7 @@ class SampleAge:
 
     @property
     def overdue(self) -> bool:
-        """Whether the next samples are missing."""
+        """Whether no sample has begun for `INTERVALS` intervals."""
         return self.age > INTERVALS * self.interval
 
 

@@ -1,13 +1,13 @@
 """The outbox: records for the plan topic, committed before they are sent.
 
-Belongs here: transactions on entries, and the standing of groups. Does not: their statements
-(`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order of both
-(`fairlead.workflows.reconciling`).
+Belongs here: transactions on entries, and reading the plans and records of groups. Does not: the
+statements that end entries (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order
+of transactions and sending (`fairlead.workflows.reconciling`).
 
-An entry changes an approved plan to `sending`. Then the plan becomes `published` when the record
-was sent, or `refused` if the topic refuses it. A crash in between leaves the entry: the next pass
-reads the topic and finishes it. Sending a record again does not change the plan, and needs no
-entry.
+Adding an entry changes an approved plan to `sending`. The plan becomes `published` after its record
+was sent, or `refused` if the topic refuses the record. After a crash in between, the entry is still
+there: the next reconciliation reads the topic and completes the entry. Sending a record again does
+not change the plan, so it needs no stored entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,13 +51,13 @@ __all__ = ["Outbox", "OutboxEntry", "PartitionLock", "PublishRequest", "Standing
 
 Outcome = TypeVar("Outcome")
 
-#: Longest idle time of a publisher between locking a partition and committing its entries.
+#: Longest time that a publisher's transaction may be idle while it holds a partition's lock.
 HANGS: Final = "60s"
 
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A locked partition of the plan topic; `number` counts the turns of its publishers."""
+    """A locked partition of the plan topic; `number` increases each time it is locked."""
 
     topic: str
     partition: int
@@ -66,7 +66,7 @@ class PartitionLock:
 
 @dataclass(frozen=True)
 class Turn:
-    """A publisher's turn at a partition, from `Outbox.turn`.
+    """The time during which one publisher holds the lock of a partition; from `Outbox.turn`.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ class Turn:
     _connection: Connection
 
     def add(self, requests: Sequence[PublishRequest]) -> list[OutboxEntry]:
-        """Record entries for requests; they are committed when the block of the turn ends.
+        """Record entries for requests; the end of the turn's `with` block commits them.
 
-        Leaves out plans whose state no longer allows it, groups with a pending entry, groups locked
-        by another open transaction, and new versions of groups that are frozen, or that another
-        transaction may be freezing.
+        Leaves out plans whose state no longer allows the request, groups with a pending entry,
+        groups locked by another open transaction, and new versions of groups that are frozen or
+        that another transaction may be freezing.
         """
         connection = self._connection
         free = lock_groups(connection, [request.group for request in requests])
@@ -114,7 +114,7 @@ class Turn:
             )
             for request in possible
         ]
-        # Store a new epoch before sending it, so that no later epoch is lower.
+        # A new epoch is stored before it is sent, so that no later epoch can be lower.
         begin_epochs(
             connection,
             {request.group: epochs[request.group] for request in possible if request.beyond},
@@ -123,7 +123,7 @@ class Turn:
         return entries
 
     def _frozen(self, plans: Iterable[StoredPlan]) -> set[str]:
-        """Return the groups that are frozen, or that another transaction may be freezing."""
+        """Return the groups of new plans that are frozen or that a transaction may be freezing."""
         new = [plan for plan in plans if plan.state == "approved" and plan.rolled_back_from is None]
         if not new:
             return set()
@@ -172,16 +172,16 @@ class Outbox:
 
     @contextmanager
     def turn(self, topic: str, partition: int) -> Iterator[Turn]:
-        """Lock a partition of the plan topic until the entries are committed.
+        """Lock a partition of the plan topic; commit the entries and unlock when the block ends.
 
-        The block fences earlier publishers and records entries, in this order. It ends with a
-        commit on the connection that held the lock all the time: a publisher that froze and lost
-        the lock cannot commit, and so sends nothing.
+        In the `with` block, the caller first fences earlier publishers, then records entries. The
+        connection that holds the lock also commits the entries. So a publisher that hung and lost
+        the lock cannot commit, and sends nothing.
 
         Raises
         ------
         StoreUnavailableError
-            Another publisher holds the partition for too long, or this publisher lost it.
+            Another publisher holds the lock for too long, or this publisher lost the lock.
         """
         with transaction(self._engine) as connection:
             connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{HANGS}'"))
@@ -194,7 +194,7 @@ class Outbox:
             return _entries(connection, groups)
 
     def standing(self, groups: Iterable[str] | None = None) -> list[Standing]:
-        """Return plans and records of some groups, or of all; a group without plans is missing."""
+        """Return the plans and records of some or all groups; leave out groups without plans."""
         names = None if groups is None else list(groups)
         conditions = [] if names is None else [among(Plan.group_id, names)]
         last = select(LastRecord.group_id, LastRecord.version).where(LastRecord.kind == "withdrawn")
@@ -220,27 +220,30 @@ class Outbox:
         ]
 
     def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
-        """Record that entries were sent; does nothing for entries already recorded.
+        """Record that entries were sent; skip entries whose outcome was recorded before.
 
-        Here and below, groups that another open transaction has locked are left to the next pass,
-        which finds the records in the topic.
+        `confirm`, `refuse` and `discard` skip groups that another open transaction has locked. The
+        next reconciliation finds their records in the topic.
         """
         self._settle(sent, confirm)
 
     def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], lock: PartitionLock) -> None:
-        """Record that the topic refused entries, and why: their plans end.
+        """Record that the topic refused entries, with the reasons; their plans become `refused`.
 
         Raises
         ------
         StoreUnavailableError
-            Another publisher has had a turn since, and may have sent them.
+            Another publisher has locked the partition after `lock`, and may have sent the entries.
         """
         self._settle(refused, partial(end, state="refused"), lock)
 
     def discard(
         self, discarded: Mapping[str, tuple[OutboxEntry, str]], lock: PartitionLock
     ) -> None:
-        """Record that entries will not be sent, and why; raises the errors of `refuse`."""
+        """Record that entries will not be sent, with the reasons; their plans become `stale`.
+
+        Raises the errors of `refuse`.
+        """
         self._settle(discarded, partial(end, state="stale"), lock)
 
     def _settle(
@@ -249,7 +252,7 @@ class Outbox:
         record: Callable[[Connection, list[tuple[OutboxEntry, Outcome]]], None],
         lock: PartitionLock | None = None,
     ) -> None:
-        """Record the outcome of entries that are still pending, under the groups' locks."""
+        """Lock the groups, and record the outcome of their entries that are still pending."""
         if not entries:
             return
         with transaction(self._engine) as connection:
@@ -281,7 +284,7 @@ def _entries(connection: Connection, groups: Iterable[str] | None) -> list[Outbo
 
 
 def _require_lock(connection: Connection, lock: PartitionLock) -> None:
-    """Raise an error if another publisher has had a turn at a partition since."""
+    """Raise an error if another publisher has locked the partition since `lock` was taken."""
     last = connection.scalar(select(func.fairlead_raw.partition_turn(lock.topic, lock.partition)))
     if last != lock.number:
         raise StoreUnavailableError(

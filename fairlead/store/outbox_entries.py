@@ -12,7 +12,8 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: Kind to the states in which the record can be sent, the state during sending, and after.
+#: For each kind of record: the plan's states in which the record can be sent, its state while the
+#: record is being sent, and its state afterwards.
 POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
 ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
 FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
@@ -27,13 +28,13 @@ class OutboxEntry:
     plan
         The version that is sent or withdrawn.
     kind
-        `plan`, or `withdrawn` to withdraw it.
+        `plan` to publish the version, `withdrawn` to withdraw it.
     epoch, lease_until
         The record's epoch and lease.
     again
         Whether the record is sent again, which does not change the plan's state.
     reason, actor
-        Of a withdrawal.
+        Why the plan is withdrawn, and the person who requested it.
     """
 
     plan: StoredPlan
@@ -51,7 +52,7 @@ class OutboxEntry:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """Kind, version and epoch, which no other entry of the group has."""
+        """Kind, version and epoch: no other entry of the group has all three."""
         return self.kind, self.plan.version, self.epoch
 
 
@@ -69,9 +70,9 @@ class PublishRequest:
     lease_until
         Time at which the plan expires unless it is renewed.
     beyond
-        An epoch that the record's epoch must exceed; None: the record keeps its epoch.
+        An epoch that the record's epoch must exceed; None: no new epoch is needed.
     reason, actor
-        Of a withdrawal.
+        Why the plan is withdrawn, and the person who requested it.
     """
 
     group: str
@@ -90,13 +91,13 @@ class Standing:
     Parameters
     ----------
     entry
-        The pending entry; None: there is none.
+        The pending entry; None if there is none.
     approved
         The plan that waits for publication.
     followed
-        The published version, or the last withdrawn one.
+        The published version; without one, the version whose withdrawal is the last record.
     record
-        The last record that is marked as sent.
+        The last record that the database has recorded as sent.
     """
 
     group: str

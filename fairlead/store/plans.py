@@ -1,11 +1,11 @@
-"""`PlanStore`: decisions, plans and their life, balance and lag, in transactions.
+"""`PlanStore`: writes and reads decisions, plans, their steps, balance and lag, in transactions.
 
-Belongs here: rows written together, and reading them. Does not: which plan is chosen or approved
-(`fairlead.domain`), the rules for every writer (`migrations/sql/life.sql`), nor sending
-(`fairlead.kafka`).
+Belongs here: rows that are written together, and reading them. Does not: choosing or approving
+plans (`fairlead.domain`), the rules that hold for every writer (`migrations/sql/life.sql`), nor
+sending (`fairlead.kafka`).
 
-Every method is one transaction. Methods that a run calls again after a crash are idempotent. Errors
-are those of `fairlead.store.engine.transaction`.
+Most methods are one transaction. Methods that a run calls again after a crash are idempotent.
+Methods raise the errors of `fairlead.store.engine.transaction`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,9 +68,9 @@ from fairlead.store.shared_statements import (
     register_groups,
 )
 
-#: Maximum number of groups whose plans end in one transaction.
+#: Maximum number of groups whose plans are ended in one transaction.
 _AT_ONCE: Final = 500
-#: The time is exact, so that Postgres reads only the table of that day.
+#: As the time is exact, Postgres reads only the table partition of that day.
 _LAG: Final = text("""
     SELECT topic, lag, status FROM fairlead_raw.partition_lag
     WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL
@@ -85,9 +85,9 @@ class PlanStore:
     Parameters
     ----------
     engine
-        From `create_store_engine`. The store owns no connection between calls.
+        From `create_store_engine`. Between calls, the store keeps no connection.
     settings
-        The source of the policies, `Settings.source`; stored with each decision.
+        The source of the policies (`Settings.source`), stored with each decision.
     """
 
     def __init__(self, engine: Engine, settings: str | None = None) -> None:
@@ -113,24 +113,24 @@ class PlanStore:
 
         Returns
         -------
-        Number of stored rows; rows of snapshots stored before are left out.
+        Number of stored rows; rows of snapshots that were stored earlier do not count.
         """
         with transaction(self._engine) as connection:
             return insert_lag(connection, lag)
 
     def record_decisions(self, decisions: Sequence[Decision]) -> list[StoredDecision]:
-        """Store decisions, at most one per group; drafts become the next versions.
+        """Store decisions, at most one per group; drafts become the groups' next versions.
 
-        Decisions, plans with their moves, candidates and balances are one transaction, under the
-        groups' locks. A proposed plan that a new one replaces expires; an approved one that was not
-        published becomes stale.
+        One transaction locks the groups and writes decisions, plans with their moves, candidates
+        and balances. If a new plan replaces a proposed plan, the proposed plan expires. If it
+        replaces an approved plan that was not published, that plan becomes stale.
 
         Returns
         -------
-        A StoredDecision for each, in the same order. If the snapshot already has a decision, that
-        one is returned: a repeated run proposes nothing twice. If another open transaction has
-        locked a group, or Postgres does not accept one of its values, its decision is returned as
-        failed, with the reason, and not stored.
+        A StoredDecision for each decision, in the same order. If the snapshot has a stored decision
+        already, that decision is returned, so a repeated run does not propose a plan twice. If
+        another open transaction has locked a group, or Postgres does not accept one of the group's
+        values, nothing is stored for the group; a failed decision with the reason is returned.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
@@ -145,7 +145,7 @@ class PlanStore:
         return [stored.get(wanted.group) or set_aside(wanted, _HELD) for wanted in decisions]
 
     def _record_decisions(self, decisions: Sequence[Decision]) -> dict[str, StoredDecision]:
-        """Store decisions in one transaction; leave out groups that another transaction locks."""
+        """Store decisions in one transaction; skip groups that another transaction has locked."""
         groups = [decision.group for decision in decisions]
         self._ensure_days(decision.snapshot_at for decision in decisions)
         with transaction(self._engine) as connection:
@@ -161,22 +161,22 @@ class PlanStore:
         return stored
 
     def _ensure_days(self, times: Iterable[datetime]) -> None:
-        """Create missing days of histories, in a transaction that locks no group."""
+        """Create missing table partitions for these days, in a transaction that locks no group."""
         with transaction(self._engine) as connection:
             ensure_days(connection, {moment.astimezone(UTC).date() for moment in times})
 
     def approve(
         self, group: str, version: int, *, sha256: str, reason: str, actor: str | None = None
     ) -> StoredPlan:
-        """Approve the document with this hash.
+        """Approve a version whose document has this hash.
 
         Parameters
         ----------
         sha256
-            Hash of the bytes that the approver saw.
+            Hash of the document that the approver saw.
         actor
-            The person for whom a service approves; None: the database's session user. Users without
-            the right to write events for others approve for themselves.
+            The person for whom a service approves; None: the database's session user. Ignored if
+            the session user has no right to act for others.
 
         Raises
         ------
@@ -199,14 +199,14 @@ class PlanStore:
         plans
             The plans with their approved hashes.
         reasons
-            The reason of each.
+            One reason per plan, in the same order.
         actor
             The person for whom a service approves.
 
         Returns
         -------
-        Group to reason for plans that could not be approved, for example because a person rejected
-        them.
+        Group to the reason why its plan could not be approved, for example because a person
+        rejected it.
         """
         refused: dict[str, str] = {}
         with transaction(self._engine) as connection:
@@ -233,7 +233,7 @@ class PlanStore:
         return self._decide(function, group, version)
 
     def _decide(self, function: ColumnElement[Any], group: str, version: int) -> StoredPlan:
-        """Call a database function, the only way for approvers to write."""
+        """Approve or reject by calling a database function; approvers cannot write to tables."""
         with transaction(self._engine) as connection:
             connection.execute(select(function))
             return find_plans(connection, Plan.group_id == group, Plan.version == version)[0]
@@ -243,7 +243,8 @@ class PlanStore:
 
         Returns
         -------
-        (group, version) of each: proposed plans are now `expired`, approved plans `stale`.
+        (group, version) of each ended plan: proposed plans are now `expired`, approved plans
+        `stale`.
         """
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
         with transaction(self._engine) as connection:
@@ -254,7 +255,7 @@ class PlanStore:
         ended: list[tuple[str, int]] = []
         for first in range(0, len(groups), _AT_ONCE):
             with transaction(self._engine) as connection:
-                # The next run ends the plans of groups that are locked now.
+                # Plans of groups that another transaction has locked are ended by the next run.
                 free = lock_groups(connection, groups[first : first + _AT_ONCE])
                 ended += close_open_plans(connection, dict.fromkeys(free, why), *due)
         return ended
@@ -267,19 +268,19 @@ class PlanStore:
         return plans[0]
 
     def requested(self, request_id: UUID) -> StoredPlan | None:
-        """Return the version made for a request from a page; None: there is none."""
+        """Return the version made for a person's request on a page; None if there is none."""
         return next(iter(self._find(Plan.request_id == request_id)), None)
 
     def published(self, group: str) -> StoredPlan | None:
-        """Return the published plan of a group; None: there is none."""
+        """Return the published plan of a group; None if there is none."""
         return next(iter(self.in_state("published", groups=[group])), None)
 
     def waiting(self, groups: Iterable[str]) -> dict[str, StoredPlan]:
-        """Return groups' plans that wait for approval or publication, by group."""
+        """Return the plans that wait for approval or publication, by group."""
         return {plan.group: plan for plan in self.in_state("proposed", "approved", groups=groups)}
 
     def in_state(self, *states: str, groups: Iterable[str] | None = None) -> list[StoredPlan]:
-        """Return the plans in any of these states, of some groups or of all."""
+        """Return the plans of some or all groups that are in one of these states."""
         conditions = [] if groups is None else [among(Plan.group_id, groups)]
         return self._find(Plan.state.in_(states), *conditions)
 
@@ -288,16 +289,17 @@ class PlanStore:
             return find_plans(connection, *conditions)
 
     def known_groups(self) -> list[str]:
-        """Return all groups of the database, ascending."""
+        """Return the names of all groups in the database, ascending."""
         with transaction(self._engine) as connection:
             return list(
                 connection.scalars(select(ConsumerGroup.group_id).order_by(ConsumerGroup.group_id))
             )
 
     def last_decisions(self) -> dict[str, datetime]:
-        """Return the time of each group's last decision that did not fail; uses an index.
+        """Return the time of each group's last decision that did not fail.
 
-        Snapshots with a future time, from a clock that was ahead, do not hide later decisions.
+        Decisions on snapshots with a future time, from a clock that was ahead, are compared by the
+        time of the decision, so that they do not hide later decisions.
         """
         of_group = (
             DecisionRow.group_id == ConsumerGroup.group_id,
@@ -318,7 +320,7 @@ class PlanStore:
             return {group: at for group, at in rows if at is not None}
 
     def newest_lag(self, group: str) -> MeasuredLag | None:
-        """Return the newest snapshot of a group's lag; None: there is none."""
+        """Return a group's lag and statuses in its newest snapshot; None if there is none."""
         newest = select(func.max(LagSnapshot.snapshot_at)).where(LagSnapshot.group_id == group)
         with transaction(self._engine) as connection:
             at = connection.scalar(newest)
@@ -334,7 +336,7 @@ class PlanStore:
         )
 
     def leases_ending_by(self, due: datetime) -> list[str]:
-        """Return the groups whose published plan has a lease that ends by `due`."""
+        """Return the groups whose published plan has a lease that ends at or before `due`."""
         same = and_(LastRecord.group_id == Plan.group_id, LastRecord.version == Plan.version)
         with transaction(self._engine) as connection:
             groups = connection.scalars(
@@ -371,7 +373,7 @@ class PlanStore:
         }
 
     def memories(self, groups: Iterable[str]) -> GroupMemories:
-        """Return the memories of groups for their next analysis."""
+        """Return what the next analysis of the groups needs from earlier analyses."""
         with transaction(self._engine) as connection:
             return read_memories(connection, list(groups))
 
@@ -380,7 +382,9 @@ class PlanStore:
         findings_by_group: Mapping[str, tuple[datetime, Findings]],
         requests: Mapping[str, PlanRequest],
     ) -> None:
-        """Store the findings of samples: diagnoses and requests, not speeds.
+        """Store the findings of samples: diagnoses, plan requests and samples, but not speeds.
+
+        Leaves out groups with values that Postgres does not accept.
 
         Parameters
         ----------
@@ -407,16 +411,16 @@ class PlanStore:
                 record_findings(connection, findings_by_group, requests=requests)
                 insert_samples(connection, new_samples)
                 replace_last_samples(connection, last_samples)
-        except UnstorableError:  # a value of one group fails: store the other groups
+        except UnstorableError:  # Postgres rejects a value of some group: store the other groups
             names = list(findings_by_group)
             half = len(names) // 2
             for part in filter(None, (names[:half], names[half:])) if half else ():
                 self.record_findings({name: findings_by_group[name] for name in part}, requests)
 
     def record_sample(self, began: datetime, interval: timedelta) -> None:
-        """Store the start of the last sample of all groups, and the time until the next.
+        """Store when the last sample of all groups began, and the interval until the next sample.
 
-        A sample with a future time, from a wrong clock, gets the present time.
+        If a wrong clock dates the sample in the future, the database's present time is stored.
         """
         row: dict[str, Any] = {
             "single": True,
@@ -428,7 +432,12 @@ class PlanStore:
             connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
-        """Record that an approved plan no longer fits its group; False if its state had changed."""
+        """Record that an approved plan no longer fits its group.
+
+        Returns
+        -------
+        Whether the plan became stale; not if it is no longer approved, or its group is locked.
+        """
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group])
             return bool(

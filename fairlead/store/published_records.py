@@ -1,6 +1,7 @@
 """The newest record of each group in the plan topic, as stored in the database.
 
-Belongs here: these records, and the epochs of versions. Does not: pending records (`outbox`).
+Belongs here: records that were sent, and the epochs of the next records. Does not: pending records
+(`outbox`).
 """
 
 import time
@@ -25,7 +26,7 @@ class PublishedRecord:
     epoch, lease_until
         The record's epoch and lease.
     topic, partition, record_offset
-        Its place.
+        The position of the record.
     """
 
     epoch: int
@@ -36,12 +37,12 @@ class PublishedRecord:
 
     @property
     def place(self) -> str:
-        """Position of the record, in words."""
+        """The position of the record as text for messages."""
         return f"{self.topic}-{self.partition} at offset {self.record_offset}"
 
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
-    """Return the last record of each group marked as sent."""
+    """Return the last record of each group that the database has recorded as sent."""
     columns = [getattr(LastRecord, field.name) for field in fields(PublishedRecord)]
     rows = connection.execute(
         select(LastRecord.group_id, *columns).where(among(LastRecord.group_id, groups))
@@ -52,13 +53,14 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
     """Return the epoch of each group's next record.
 
-    It is new if the group has no record, or a withdrawn plan, or if `beyond` has an epoch. A new
-    epoch is the time in milliseconds: higher than all earlier ones, even if the database lost them.
+    The epoch of the group's last record is used again, unless there is no last record, the last
+    record is a withdrawal, or `beyond` has an epoch. In these cases the epoch is the present time
+    in milliseconds, so that it exceeds all earlier epochs even if the database has lost them.
 
     Parameters
     ----------
     beyond
-        Group to an epoch that the next one must exceed; None: it may stay the same.
+        Group to an epoch that the next epoch must exceed; None: no new epoch is needed.
     """
     known = {
         row.group_id: row
@@ -80,8 +82,8 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 
 
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
-    """Store the new epochs of records that are sent again, before they are sent."""
-    for group, epoch in epochs.items():  # few: those whose topic another writer used
+    """Store the new epochs of records that will be sent again."""
+    for group, epoch in epochs.items():  # few: another writer has sent their records
         connection.execute(
             update(LastRecord).where(LastRecord.group_id == group).values(epoch=epoch)
         )
@@ -90,7 +92,7 @@ def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
 def record_sent(
     connection: Connection, records: Sequence[tuple[str, int, Kind, PublishedRecord]]
 ) -> None:
-    """Store the newest record of each group; `records`: group, version, kind and record."""
+    """Store the newest record of each group, from tuples of group, version, kind and record."""
     if not records:
         return
     rows = [
@@ -103,7 +105,7 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= LastRecord.epoch,  # a delayed publisher has no effect
+            where=new.excluded.epoch >= LastRecord.epoch,  # ignores delayed publishers
         ),
         rows,
     )

@@ -1,7 +1,7 @@
-"""Queries: rows as dicts, and the names of groups.
+"""Functions that the modules of queries share: rows as dicts, and the names of groups.
 
-Belongs here: what the modules of queries share. Does not: queries
-on one subject (`history_queries`, `lag_queries`, `event_queries`, `group_history`).
+Does not belong here: queries on one subject (`history_queries`, `lag_queries`, `event_queries`,
+`group_history`).
 """
 
 from typing import Any, Final
@@ -14,12 +14,12 @@ from fairlead.store.engine import transaction
 
 Row = dict[str, Any]
 
-#: Maximum number of groups compared with a mistyped name.
+#: Maximum number of groups whose names are compared with a mistyped name.
 _NAMES: Final = 20_000
 
 
 def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
-    """Return the rows of a statement, in its own transaction; raises as `transaction`."""
+    """Run a statement in its own transaction and return its rows; raises as `transaction`."""
     with transaction(engine) as connection:
         result = connection.execute(text(statement), parameters)
         keys = tuple(result.keys())
@@ -36,7 +36,7 @@ def require_group(engine: Engine, group: str) -> None:
 
 
 def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:
-    """Return the names of groups with a prefix; gives up after a second."""
+    """Return the names of groups that start with a prefix; times out after a second."""
     statement = (
         "SELECT group_id FROM fairlead_raw.consumer_group WHERE starts_with(group_id, :prefix)"
         " ORDER BY group_id LIMIT :limit"

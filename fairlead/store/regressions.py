@@ -1,8 +1,7 @@
-"""Plans that made their groups worse, each recorded once, and the version to return to.
+"""Regressions: plans that made their groups worse, each with the version to roll back to.
 
-Belongs here: the database's function, which groups are in back-off, and which plans to withdraw.
-Does not: the verdict (`fairlead.domain.regression`), nor the rollback
-(`fairlead.workflows.automatic_rollback`).
+Belongs here: storing and reading regressions and back-offs. Does not: detecting a regression
+(`fairlead.domain.regression`), nor the rollback (`fairlead.workflows.automatic_rollback`).
 """
 
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ _BACK_OFFS: Final = text("""
     SELECT group_id, version, back_off_until, evidence FROM fairlead.back_off
     WHERE CAST(:groups AS text[]) IS NULL OR group_id = ANY(:groups) ORDER BY group_id
 """)
-#: A rollback is proposed only once: a person may have rejected it.
+#: Leaves out versions with a later rollback, since a person may have rejected that rollback.
 _OPEN: Final = text("""
     SELECT said.group_id, said.version, said.back_to, said.automatic, said.evidence
     FROM fairlead_raw.regression said
@@ -37,14 +36,14 @@ _OPEN: Final = text("""
 
 @dataclass(frozen=True)
 class BackOff:
-    """A group that gets no plan with moves until a time.
+    """A period after a regression in which a group gets no plan with moves.
 
     Parameters
     ----------
     group, version
         The version that made the group worse.
     until
-        Time-zone-aware.
+        End of the back-off; time-zone-aware.
     evidence
         The evidence, in a sentence.
     """
@@ -71,9 +70,9 @@ class OpenRegression:
     group, version
         The version.
     back_to
-        The previous version; None: withdraw the plan.
+        The version to roll back to; None: withdraw the plan instead.
     automatic
-        Whether the rollback or withdrawal needs no person.
+        Whether the planner rolls back or withdraws without a person's approval.
     evidence
         The evidence, in a sentence.
     """
@@ -88,7 +87,12 @@ class OpenRegression:
 def record_regression(
     engine: Engine, group: str, version: int, regression: "Regression", *, automatic: bool
 ) -> bool:
-    """Store that a version in force made its group worse; False: not in force, or stored before."""
+    """Store that a version made its group worse.
+
+    Returns
+    -------
+    False if the version is not in force, or its regression was stored before.
+    """
     verdict = group, version, regression.evidence, automatic
     with transaction(engine) as connection:
         row = connection.scalar(select(func.fairlead_raw.record_regression(*verdict)))
@@ -96,13 +100,13 @@ def record_regression(
 
 
 def open_regressions(engine: Engine) -> list[OpenRegression]:
-    """Return the versions to roll back or withdraw, by group."""
+    """Return the versions to roll back or withdraw, ordered by group."""
     with transaction(engine) as connection:
         return [OpenRegression(*row) for row in connection.execute(_OPEN)]
 
 
 def back_offs(engine: Engine, groups: Iterable[str] | None = None) -> dict[str, BackOff]:
-    """Return the back-offs of some groups, or of all, by group."""
+    """Return the present back-offs of some or all groups, by group."""
     names = None if groups is None else list(groups)
     with transaction(engine) as connection:
         rows = connection.execute(_BACK_OFFS, {"groups": names})

@@ -1,8 +1,8 @@
-"""Pruning of Postgres: whole days of history, and rows that are not needed any more.
+"""Pruning of Postgres: drops whole days of history, and deletes other rows that are not needed.
 
-Belongs here: listing days, and dropping them one by one. Does not: the rules for pruning, which the
-functions in `migrations/sql/history.sql` define (never plans that were followed or rejected, nor
-their events), the retention (`fairlead.settings`), nor snapshots (`fairlead.spark.warehouse`).
+Belongs here: listing and dropping days. Does not: the rules for pruning in
+`migrations/sql/history.sql`, which keep plans that were followed or rejected, with their events;
+the retention (`fairlead.settings`); nor pruning of snapshots (`fairlead.spark.warehouse`).
 """
 
 from collections import Counter
@@ -15,14 +15,14 @@ from sqlalchemy import Engine, text
 
 from fairlead.store.engine import transaction
 
-#: Statements: list and drop days of history; delete other rows. Each has its own transaction.
+#: Statements that list and drop days of history, and delete other rows. Each has a transaction.
 _HISTORIES: Final = "SELECT DISTINCT history FROM fairlead.history_days() ORDER BY history"
 _DAYS: Final = """
 SELECT day, CAST(sum(bytes) AS bigint) FROM fairlead.history_days() GROUP BY day ORDER BY day
 """
 _DROP: Final = "SELECT day, bytes FROM fairlead.prune_history(:history, :older_than)"
 _DELETE: Final = "SELECT what, gone FROM fairlead.prune_rows(:older_than, :summaries, :at_most)"
-#: Number of versions deleted per transaction.
+#: Maximum number of versions deleted per transaction.
 _AT_MOST: Final = 50_000
 
 
@@ -35,7 +35,7 @@ class HistoryDay:
     day
         The day.
     bytes
-        Size of all histories of the day on disk, indexes included.
+        Size on disk of all the day's histories, including indexes.
     """
 
     day: date
@@ -49,9 +49,9 @@ class Pruned:
     Parameters
     ----------
     days
-        Days of histories, oldest first.
+        The dropped days of history, oldest first.
     rows
-        Number of other deleted rows, by their kind in words.
+        Number of other deleted rows, by a description of their kind.
     """
 
     days: tuple[HistoryDay, ...]
@@ -72,16 +72,16 @@ def prune(
     Parameters
     ----------
     older_than
-        Time-zone-aware. Days are in UTC.
+        Time-zone-aware; its day is the day in UTC.
     summaries_older_than
-        The same for the daily summaries of groups; None: keep all. A later time than `older_than`
-        counts as `older_than`: summaries are kept at least as long as their rows.
+        Limit for the daily summaries of groups; None: keep all. A time later than `older_than` has
+        the effect of `older_than`, so summaries are kept at least as long as the history itself.
 
     Raises
     ------
     StoreUnavailableError
-        A history is being read or written for longer than ten seconds. Days dropped before stay
-        dropped; the next run drops the rest.
+        A transaction reads or writes a history for longer than ten seconds. Days dropped until then
+        stay dropped; the next run drops the others.
     """
     with transaction(engine) as connection:
         histories = connection.scalars(text(_HISTORIES)).all()

@@ -1,7 +1,7 @@
 """Outcomes of outbox entries: sent, refused or discarded.
 
-Belongs here: the statements, for many groups at once, inside a transaction that has locked them.
-Does not: opening the transaction (`outbox`).
+Belongs here: statements that record the outcomes of many groups' entries at once; the transaction
+must have locked the groups. Does not: opening the transaction (`outbox`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,10 @@ from fairlead.store.shared_statements import close_open_plans, record_events
 
 
 def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set[str]:
-    """Return the groups with pending entries; delete entries whose plan is in another state."""
+    """Return the groups whose entries are still pending.
+
+    Deletes a stored entry if its plan is no longer in the state that a plan has during sending.
+    """
     keys = [(entry.group, entry.plan.version) for entry in entries]
     states = {
         (row.group_id, row.version): row.state
@@ -38,7 +41,7 @@ def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set
     for entry in entries:
         state, row = states.get((entry.group, entry.plan.version)), rows.get(entry.group)
         if entry.again:
-            if state == FOLLOWED[entry.kind]:  # otherwise the group now follows another plan
+            if state == FOLLOWED[entry.kind]:  # else another plan has replaced it
                 pending.add(entry.group)
         elif row is not None and (row.kind, row.version, row.epoch) == entry.key:
             if state == ON_ITS_WAY[entry.kind]:
@@ -70,7 +73,7 @@ def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRe
 
 
 def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
-    """Supersede the plans that groups followed before these versions."""
+    """Change the groups' published plans to `superseded`; `versions`: group to the new version."""
     older = connection.execute(
         select(Plan.group_id, Plan.version).where(
             Plan.group_id.in_(list(versions)), Plan.state == "published"
@@ -96,7 +99,7 @@ def _publication(entry: OutboxEntry, sent: PublishedRecord) -> dict[str, object]
 
 
 def step(entry: OutboxEntry, state: str, reason: str) -> dict[str, object]:
-    """Return the event that takes an entry's plan to a state."""
+    """Return the event that changes the state of an entry's plan, as a row."""
     return {
         "group_id": entry.group,
         "version": entry.plan.version,
@@ -106,7 +109,10 @@ def step(entry: OutboxEntry, state: str, reason: str) -> dict[str, object]:
 
 
 def end(connection: Connection, entries: list[tuple[OutboxEntry, str]], state: str) -> None:
-    """End entries that were not sent; after an unsent withdrawal the plan stays published."""
+    """Delete entries that were not sent, and change their plans to `state`.
+
+    If the entry is a withdrawal, its plan stays published.
+    """
     new = [(entry, reason) for entry, reason in entries if not entry.again]
     plans = [step(entry, state, reason) for entry, reason in new if entry.kind == "plan"]
     record_events(connection, plans)

@@ -1,4 +1,4 @@
-"""Statements that several transactions share; each takes the transaction's connection.
+"""SQL statements for several modules; each function takes an open transaction's connection.
 
 Belongs here: registering and locking groups, steps of plans, reading plans. Does not:
 opening or ending transactions (`plans`).
@@ -28,7 +28,7 @@ from sqlalchemy.orm import aliased
 from fairlead.domain.records import StoredPlan
 from fairlead.store.models.plan import ConsumerGroup, LastRecord, Plan, PlanEvent
 
-#: Maximum time that a transaction waits for locked groups, in total.
+#: Maximum total time that a transaction waits for groups that other transactions have locked.
 PATIENCE: Final = timedelta(seconds=5)
 _OF_PLAN: Final = [
     getattr(Plan, field.name) for field in fields(StoredPlan) if hasattr(Plan, field.name)
@@ -36,7 +36,9 @@ _OF_PLAN: Final = [
 
 
 def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
-    """Return the condition that a column has one of many texts: one parameter, unlike with `in_`.
+    """Return the condition that a column has one of these texts, for any number of texts.
+
+    All texts are one query parameter; `in_` would make one parameter of each.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ def among(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
 def is_one_of(
     pair: tuple[Any, Any], keys: Collection[tuple[str, int]] | Collection[tuple[str, str]]
 ) -> ColumnElement[bool]:
-    """Return the condition that two columns have one of many pairs of values; see `among`."""
+    """Return the condition that two columns have one of these pairs of values; see `among`."""
     names, others = zip(*keys, strict=True) if keys else ((), ())
     kind = Text if others and isinstance(others[0], str) else Integer
     wanted = func.unnest(literal(list(names), ARRAY(Text)), literal(list(others), ARRAY(kind)))
@@ -58,7 +60,7 @@ def is_one_of(
 
 
 def register_groups(connection: Connection, groups: Iterable[str]) -> None:
-    """Insert missing groups, in order of their names: otherwise writers could deadlock."""
+    """Insert missing groups, ordered by name so that concurrent writers cannot deadlock."""
     names = select(func.unnest(literal(sorted(set(groups)), ARRAY(Text))))
     connection.execute(
         insert(ConsumerGroup).from_select(["group_id"], names).on_conflict_do_nothing()
@@ -66,7 +68,10 @@ def register_groups(connection: Connection, groups: Iterable[str]) -> None:
 
 
 def ensure_days(connection: Connection, days: Iterable[date]) -> None:
-    """Create missing days (UTC) of every history, in order: otherwise writers could deadlock."""
+    """Create the table partitions of these days (UTC) in every history, if they are missing.
+
+    Creates them in order of time, so that concurrent writers cannot deadlock.
+    """
     for day in sorted(set(days)):
         connection.execute(select(func.fairlead_raw.ensure_day(day)))
 
@@ -74,10 +79,12 @@ def ensure_days(connection: Connection, days: Iterable[date]) -> None:
 def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
     """Lock groups until the transaction ends; see `lock_groups` in SQL.
 
+    Waits at most `PATIENCE` in total for groups that another transaction has locked.
+
     Returns
     -------
-    The locked groups. The others stayed locked by another open transaction, for example a person's,
-    for `PATIENCE` in total; the next run tries them again.
+    The locked groups. Groups that another transaction, for example a person's, still locks are left
+    out; the next run tries them again.
     """
     ascending = literal(sorted(set(groups)), ARRAY(Text))
     locked = func.fairlead_raw.lock_groups(ascending, PATIENCE).column_valued()
@@ -85,7 +92,7 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
 
 def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert plan events, rows with the same columns; the database refuses impossible steps."""
+    """Insert plan events; all rows have the same columns. The database refuses impossible steps."""
     if rows:
         connection.execute(insert(PlanEvent), list(rows))
 
@@ -93,14 +100,16 @@ def record_events(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> 
 def close_open_plans(
     connection: Connection, reasons: Mapping[str, str], *conditions: ColumnElement[bool]
 ) -> list[tuple[str, int]]:
-    """End plans that are not published yet; the caller has locked the groups.
+    """End plans that are proposed or approved; the caller must have locked the groups.
+
+    Proposed plans become `expired`, approved plans `stale`.
 
     Parameters
     ----------
     reasons
-        Group to reason.
+        Group to the reason why its plan ends.
     conditions
-        Conditions on the plans.
+        Only plans that satisfy all conditions are ended.
 
     Returns
     -------
@@ -131,7 +140,7 @@ def close_open_plans(
 
 
 def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list[StoredPlan]:
-    """Return the plans that satisfy all conditions, by group and version."""
+    """Return the plans that satisfy all conditions, ordered by group and version."""
     approval, publication = aliased(PlanEvent), aliased(PlanEvent)
 
     def event(alias: type[PlanEvent], state: str) -> ColumnElement[bool]:
@@ -168,12 +177,12 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
 def plans_at(
     connection: Connection, keys: Sequence[tuple[str, int]]
 ) -> dict[tuple[str, int], StoredPlan]:
-    """Return plans by group and version; without keys, run no query."""
+    """Return the plans with these keys: (group, version) to plan."""
     if not keys:
         return {}
     plans = find_plans(
         connection,
-        among(Plan.group_id, {group for group, _ in keys}),  # uses the index, also for many keys
+        among(Plan.group_id, {group for group, _ in keys}),  # uses the index even for many keys
         is_one_of((Plan.group_id, Plan.version), keys),
     )
     return {(plan.group, plan.version): plan for plan in plans}

@@ -1,10 +1,10 @@
-"""A connection to Postgres that notices when the server stops answering.
+"""A connection to Postgres that fails when the server stops answering.
 
-Belongs here: distinguishing a server that works on a query from one that is frozen or cut off.
-Does not: time limits of queries, which the server enforces (`engine`).
+Belongs here: distinguishing a server that is busy with a query from a server that is hanging or
+unreachable. Does not: time limits of queries, which the server enforces (`engine`).
 
-The kernel of a frozen server's machine still acknowledges packets, so neither keepalives nor
-`tcp_user_timeout` notice it.
+If only the server process hangs, the kernel of its machine still acknowledges packets, so neither
+keepalives nor `tcp_user_timeout` detect the problem.
 """
 
 import os
@@ -17,14 +17,14 @@ from typing import Any, Final, TypeVar
 import psycopg
 
 _Value = TypeVar("_Value")
-#: Seconds without an answer before the server is checked on a second connection.
+#: Seconds without an answer, after which the server is checked on a second connection.
 _SILENCE_S: Final = 3.0
-#: Asks whether the server supports TLS; it answers before any login and logs nothing.
+#: Postgres's SSLRequest message. The server answers it without a login and without logging it.
 _SSL_REQUEST: Final = struct.pack("!ii", 8, 80877103)
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection whose calls fail if the server does not answer on a second connection.
+    """A connection whose calls fail if the server is silent and a second connection fails as well.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     patience_s = 10.0
 
     def wait(self, gen: Generator[Any, Any, _Value], *args: Any, **kwargs: Any) -> _Value:
-        """Wait for the server like psycopg, but check that it answers.
+        """Wait for the server as psycopg does, but check that it answers if it is silent for long.
 
         Raises
         ------
@@ -45,7 +45,10 @@ class WatchedConnection(psycopg.Connection[Any]):
         return super().wait(self._watched(gen), *args, **kwargs)
 
     def _watched(self, gen: Generator[Any, Any, _Value]) -> Generator[Any, Any, _Value]:
-        """Run psycopg's generator; psycopg reports silence every 0.1 s."""
+        """Run psycopg's generator and check the server after a long silence.
+
+        While the server is silent, psycopg resumes this generator every 0.1 s with a false value.
+        """
         ready, since = None, time.monotonic()
         while True:
             try:

@@ -1,4 +1,7 @@
-"""Messages for consumer groups of KIP-848. Import it on use, because it imports kafka-python."""
+"""Messages for consumer groups of KIP-848.
+
+Import this module only in functions that need it, because it imports kafka-python.
+"""
 
 from typing import Final
 
@@ -12,12 +15,12 @@ class ConsumerGroupDescribeRequest(ApiMessage, load_json=_MESSAGES):  # type: ig
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Response with the descriptions."""
+    """Response with the descriptions of groups."""
 
 
 class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Request by which a member joins, stays or leaves."""
+    """Request that a member sends to join a group, to stay in the group, or to leave it."""
 
 
 class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc,call-arg] # no types
-    """Response with the member's epoch."""
+    """Response with the member's epoch and assignment."""

@@ -1,4 +1,4 @@
-"""The tables of the schema `fairlead_raw`, as `migrations/` creates them (a test compares the two).
+"""The tables of the schema `fairlead_raw`; `migrations/` creates them.
 
 Triggers, functions and views are SQL: `migrations/sql`.
 """

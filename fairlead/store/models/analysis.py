@@ -1,7 +1,7 @@
 """Tables of the analysis: speeds of members, and diagnoses of groups.
 
-Belongs here: the starting point of the next analysis, and the history of diagnoses. Does not:
-decisions (`plan.DecisionRow`). Planners write both by functions (`migrations/sql`).
+Belongs here: what the next analysis starts from, and the history of diagnoses. Does not:
+decisions (`plan.DecisionRow`). Planners write these tables through functions in `migrations/sql`.
 """
 
 from datetime import datetime
@@ -32,7 +32,7 @@ class MemberCapacity(Base):
 
 
 class GroupDiagnosis(Base):
-    """Diagnoses of each group; a new row when the diagnosis changes."""
+    """Diagnoses of each group; a changed diagnosis adds a row."""
 
     __tablename__ = "group_diagnosis"
     __table_args__ = (

@@ -1,6 +1,6 @@
 """The base class of all tables, and the columns of an assignment's metrics.
 
-Belongs here: the schemas, names for constraints, Postgres types. Does not: tables.
+Belongs here: the schemas, the naming of constraints, Postgres types. Does not: tables.
 """
 
 from datetime import datetime
@@ -26,7 +26,7 @@ from fairlead.domain.figures import figure
 if TYPE_CHECKING:
     from sqlalchemy import Table
 
-#: Integers of 32 bits; others have 64.
+#: Type of 32-bit integer columns; the columns of other integers have 64 bits.
 Int32 = Annotated[int, 32]
 SCHEMA: Final = "fairlead"
 """Schema of the views and functions for people."""
@@ -35,17 +35,17 @@ RAW: Final = "fairlead_raw"
 
 
 def one_of(column: str, values: tuple[str, ...]) -> str:
-    """Return a check that a column has one of these values."""
+    """Return the SQL condition that a column has one of these values."""
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
 def one_per_group(name: str, condition: str) -> Index:
-    """Return an index that lets only one row of a group satisfy a condition."""
+    """Return a unique index: at most one row of each group can satisfy the condition."""
     return Index(name, "group_id", unique=True, postgresql_where=text(condition))
 
 
 class Base(DeclarativeBase):
-    """Base class of all tables: the schema, names for constraints, and Postgres types."""
+    """Base class of all tables: the schema, the naming of constraints, and Postgres types."""
 
     metadata = MetaData(
         schema=RAW,
@@ -68,7 +68,10 @@ class Base(DeclarativeBase):
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Create a model's table; comments come from its docstring and the meanings of figures."""
+        """Create a model's table and its comments.
+
+        The table's comment is the docstring; a column without a comment gets the figure's meaning.
+        """
         super().__init_subclass__(**options)
         table = cast("Table", cls.__table__)
         table.comment = cls.__doc__
@@ -78,7 +81,7 @@ class Base(DeclarativeBase):
 
 
 class MeasuredBalance:
-    """Metrics of an assignment and its forecast; sums of lags need not fit an int64."""
+    """Metrics and forecast of an assignment; sums of lags are Decimal, as they may exceed int64."""
 
     count_min: Mapped[int | None]
     count_max: Mapped[int | None]

@@ -2,8 +2,8 @@
 
 Belongs here: history that grows with every sample and is pruned. Does not: plans (`plan`).
 
-Histories are partitioned by day, and have no foreign keys, since dropping a day would lock the
-table that they refer to. `PlanStore` is their only writer. Triggers keep the summaries
+Histories are partitioned by day. They have no foreign keys, since dropping a day would lock the
+referenced table. `PlanStore` is their only writer. Triggers update the summaries
 (`migrations/sql/history.sql`).
 """
 
@@ -34,7 +34,7 @@ Count = Annotated[int, mapped_column(Integer, server_default=text("0"))]
 
 
 class Balance(MeasuredBalance, Base):
-    """Balance of a group: observed, and predicted by a plan."""
+    """History of each group's balance: as observed, and as predicted by plans."""
 
     __tablename__ = "balance"
     __table_args__ = (
@@ -55,7 +55,7 @@ class Balance(MeasuredBalance, Base):
 
 
 class PlanBalance(MeasuredBalance, Base):
-    """Balance before a plan, as predicted by it, and as last measured while it was published."""
+    """Balance for each plan: before the plan, predicted, and last measured under the plan."""
 
     __tablename__ = "plan_balance"
     __table_args__ = (
@@ -83,7 +83,7 @@ class _Adoption:
 
 
 class PlanAdoption(_Adoption, Base):
-    """How much of a published plan the group's consumers follow, by time."""
+    """History of how much of its published plan each group follows."""
 
     __tablename__ = "plan_adoption"
     __table_args__ = (
@@ -94,20 +94,20 @@ class PlanAdoption(_Adoption, Base):
 
 
 class LastAdoption(_Adoption, Base):
-    """How much of each plan was followed when last read; kept as long as the plan."""
+    """Last observation of how much of each plan its group follows; kept as long as the plan."""
 
     __tablename__ = "last_adoption"
     __table_args__ = (PrimaryKeyConstraint("group_id", "version"), of_plan())
 
 
 class GroupDay(Base):
-    """One row per group and day: decisions by outcome, balance and forecast, rebalances."""
+    """Daily summary of each group: decisions by outcome, worst balance and forecast, rebalances."""
 
     __tablename__ = "group_day"
     __table_args__ = (
         Index("group_day_day_idx", "day"),
         {
-            # Today's rows change with each sample and should stay on their page.
+            # Free space, so that today's rows stay on their page when samples update them.
             "postgresql_with": {"fillfactor": 60},
         },
     )
@@ -162,7 +162,7 @@ class GroupSample(_Sample, Base):
 
 
 class GroupSampleLast(_Sample, Base):
-    """The last sample of each group, which replaces the one before."""
+    """The last sample of each group; each sample replaces the group's row."""
 
     __tablename__ = "group_sample_last"
 
@@ -184,7 +184,7 @@ class LastSample(Base):
 
 
 class LagSnapshot(Base):
-    """The snapshots of a group whose lag is in partition_lag."""
+    """The snapshots of each group that have rows in partition_lag."""
 
     __tablename__ = "lag_snapshot"
     __table_args__ = (

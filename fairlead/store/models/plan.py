@@ -1,7 +1,8 @@
-"""Tables of decisions and plans, and of a plan's life.
+"""Tables of decisions, plans, and the steps in a plan's life.
 
 Belongs here: rows that are written with a decision and with each step of a plan. Does not:
-measurements (`history`), nor the transitions, which the trigger `plan_event_apply` enforces.
+measurements (`history`), nor the rules for transitions, which the trigger `plan_event_apply`
+enforces.
 """
 
 from datetime import datetime
@@ -33,7 +34,7 @@ OUTCOMES: Final = ("done", "agreed", "asked", "refused")
 
 
 class ConsumerGroup(Base):
-    """Consumer groups ever observed; transactions lock the row before they write plans."""
+    """All groups ever observed; transactions lock a group's row before they write its plans."""
 
     __tablename__ = "consumer_group"
 
@@ -53,7 +54,7 @@ KnownGroup = Annotated[
 
 
 class Plan(Base):
-    """Every version of every group's plan. Only the state changes, by a plan_event."""
+    """All versions of all groups' plans. Only a version's state changes, by a plan_event."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -122,7 +123,7 @@ def of_plan() -> ForeignKeyConstraint:
 
 
 class FourEyes(Base):
-    """Groups whose plans need four eyes; only the owner of the schema writes it."""
+    """Groups whose plans need four eyes; only the owner of the schema may change this table."""
 
     __tablename__ = "four_eyes"
 
@@ -132,7 +133,7 @@ class FourEyes(Base):
 
 
 class PlanEvent(Base):
-    """Append-only: each step of a plan, with the actor, the time and the reason."""
+    """Each step in a plan's life, with the actor, the time and the reason; append-only."""
 
     # The trigger `plan_event_apply` sets the time, the users and the transaction.
     __tablename__ = "plan_event"
@@ -172,7 +173,7 @@ class PlanEvent(Base):
 
 
 def _of_record() -> tuple[ForeignKeyConstraint | CheckConstraint, ...]:
-    """Return the constraints of every record of the plan topic."""
+    """Return the constraints of tables with records of the plan topic."""
     return (
         of_plan(),
         CheckConstraint(one_of("kind", ("plan", "withdrawn")), name="kind"),
@@ -200,7 +201,7 @@ class TopicRecord:
 
 
 class LastRecord(TopicRecord, Base):
-    """The newest record of each group in the plan topic, as it was sent."""
+    """The newest record of each group that was sent to the plan topic."""
 
     __tablename__ = "plan_record"
     __table_args__ = (
@@ -344,7 +345,7 @@ class DecisionRow(Base):
 
 
 class CandidatePlan(MeasuredBalance, Base):
-    """The candidate of each assignor of the policy for a snapshot."""
+    """The candidates for each snapshot: one per assignor of the policy."""
 
     __tablename__ = "candidate"
     __table_args__ = (
@@ -361,7 +362,7 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """Number of pruned versions of each group: versions neither followed nor rejected."""
+    """Number of versions of each group that pruning removed: neither followed nor rejected."""
 
     __tablename__ = "plan_pruned"
 
@@ -370,7 +371,7 @@ class PlanPruned(Base):
 
 
 class FreezeEvent(Base):
-    """Groups frozen and unfrozen: no new version is sent for a frozen group."""
+    """Each time a group was frozen or unfrozen; no new version is sent to a frozen group."""
 
     __tablename__ = "freeze_event"
     __table_args__ = (Index("freeze_event_group_idx", "group_id", "number"),)
