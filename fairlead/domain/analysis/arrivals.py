@@ -3,10 +3,11 @@
 Belongs here: arrival rates and their uncertainty, from end offsets. Does not: capacities of members
 (`capacities`).
 
-A partition's rate is its mean over the longest stretch, up to an hour, that agrees with its newest
-part. Going back in time, the stretch ends where earlier arrivals differ from later ones by more
-than chance (Lepski's method for choosing a bandwidth). The variance of a count is its mean, by
-Poisson's law, times the partition's measured scatter, which exceeds 1 if producers send batches.
+A partition's rate is its mean over the longest stretch of steps up to now, at most an hour, in
+which the rate seems constant. Going back in time, the stretch ends where earlier arrivals differ
+from later ones by more than chance (Lepski's method for choosing a bandwidth). The variance of a
+count is its mean, by Poisson's law, times the partition's measured scatter, which exceeds 1 if
+producers send batches.
 """
 
 from dataclasses import dataclass, replace
@@ -18,9 +19,9 @@ import numpy.typing as npt
 from fairlead.domain.analysis.sample_series import NONE, Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: Lengths of the stretches that are compared, in steps back from now.
+#: Lengths of the stretches that are compared, in steps before now.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
-#: The median of a squared standard normal deviate.
+#: Median of the square of a standard normal variable.
 _MEDIAN_CHI2: Final = 0.4549
 
 
@@ -81,10 +82,10 @@ def arrival_rates(series: SampleSeries) -> Rates:
 
 
 def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
-    """Return rates corrected by slow changes that all partitions of a topic share.
+    """Return rates that follow slow changes that all partitions of a topic share.
 
     A change with the time of day, for example, is too small to notice in a single partition, but
-    noticeable in the sum. `kind`: topic of each partition, shape (P,).
+    noticeable in the sum of a topic. `kind`: topic of each partition, shape (P,).
     """
     steady = rates.known & (rates.seconds >= series.now - series.at[0])
     if not steady.any():
@@ -101,10 +102,13 @@ def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.
 def _differs(
     count: Float64, span: Float64, ring: Float64, ring_span: float, scatter: Float64
 ) -> Mask:
-    """Whether earlier arrivals differ from later ones by more than chance."""
+    """Return whether the earlier `ring` records differ from the later `count` by more than chance.
+
+    These records arrived in `ring_span` and `span` seconds.
+    """
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
-    # The variance if both rates are equal. One record is added, so that it is never 0.
+    # The variance if both rates are equal. One record is added, so that the variance is never 0.
     together = (count + ring + 1.0) / (inner + ring_span)
     variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
     return difference > DEVIATIONS * np.sqrt(variance)
@@ -113,9 +117,9 @@ def _differs(
 def _scatter(series: SampleSeries) -> Float64:
     """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
-    Differences between consecutive steps are used, so that slow changes do not count, and their
-    median, so that a few quick changes do not count. Only the part of a difference that the next
-    step reverts counts: scatter is reverted, a real change lasts.
+    The lower of two estimates from the changes of the rate between consecutive steps. The median of
+    their squares is not affected by slow changes, nor by a few quick ones. The mean product of two
+    consecutive changes shows only what the next step reverts: a real change lasts.
     """
     ones = np.ones(series.partitions)
     least = 8
