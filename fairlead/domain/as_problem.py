@@ -1,6 +1,6 @@
 """Plans as assignment problems, for the metrics and the verifier of assignors.
 
-Belongs here: converting documents to arrays. Does not: the analysis (`assignors`).
+Belongs here: converting documents to arrays. Does not: metrics and verifier (`assignors`).
 """
 
 from collections.abc import Collection, Mapping
@@ -66,7 +66,7 @@ def problem_of(
 
 
 def assignment_of(problem: Problem, owned: Ownership) -> Assignment:
-    """Return owned partitions as an assignment of a problem; of several owners, the last counts."""
+    """Return an assignment with the owned partitions; of several owners, the last one counts."""
     members = {name: index for index, name in enumerate(problem.members)}
     topics = {topic: index for index, topic in enumerate(problem.topics)}
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

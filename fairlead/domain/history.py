@@ -1,4 +1,4 @@
-"""Retention of samples, and the history that an analysis uses."""
+"""How long samples are kept, and how much history an analysis uses."""
 
 from datetime import timedelta
 from typing import Final
