@@ -45,9 +45,8 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Decide on a plan by the approval rules of its policy.
 
-    A plan that moves no partition, or gives owners to partitions without one, needs no improvement:
-    before the plan, the lag of ownerless partitions was no consumer's load. With `four_eyes`, a
-    person decides.
+    A plan needs no improvement if it moves no partition, or if it gives owners to partitions
+    without one, whose lag was no consumer's load before. With `four_eyes`, a person decides.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Outcome = Literal["plan", "no change", "failed"]
-#: The present assignment has this name, in place of an assignor's, in the table of candidates.
+#: Name in the column `assignor` of candidates for the present assignment.
 OBSERVED: Final = "observed"
 METRICS: Final = (
     *("count_min", "count_max", "balance_score"),

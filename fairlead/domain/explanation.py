@@ -50,8 +50,8 @@ class Value:
     value
         Value as JSON, durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2` or `default`. If a key of the policy sets an assignor's option, the key is
-        added.
+        `[[policies]] 2` or `default`. If a key of the policy sets an assignor's option, the name of
+        the key is added.
     """
 
     key: str

@@ -38,7 +38,7 @@ class Figure:
     unit
         A key of `_FORMATS`; "" for a plain number.
     meaning
-        One sentence: comment of the column, help of the metric, hint on pages, row in the docs.
+        One sentence, used as comment of the column, help of the metric, hint on pages, and in docs.
     none
         The text that people see if there is no value.
     """

@@ -1,6 +1,6 @@
 """Consumer groups, members, commits and log offsets, as brokers return them.
 
-Belongs here: values. Does not: requests to brokers (`fairlead.kafka`), nor the samples' table.
+Belongs here: the values. Does not: requests to brokers (`fairlead.kafka`), nor the sample table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ class GroupProblem(Enum):
     NOT_COORDINATOR = "not the coordinator"
     #: The coordinator returned any other error.
     NOT_DESCRIBED = "not described"
-    #: The group uses the other protocol (classic or consumer), which needs the other request.
+    #: The group uses the other protocol (classic or consumer), for which there is another request.
     OTHER_TYPE = "other type"
 
 
@@ -91,7 +91,7 @@ class GroupDescription:
     group, state, protocol
         As returned by the coordinator: id; state (`Stable`, `Empty`, ...); name of the assignor.
     members
-        By name. Only known in the states `Stable` and `Empty`.
+        Ascending by name. Known only in the states `Stable` and `Empty`.
     error
         Why the group cannot be planned now; None if it can.
     problem

@@ -1,8 +1,8 @@
 """Identity of people on pages: how a proxy proves it, and how names are compared.
 
 Belongs here: the settings of both proofs (a signed token, or a header with a secret), and comparing
-names. Does not: checking a request (`fairlead.surfaces.web.identity`), nor permissions, which are
-the database's.
+names. Does not: checking a request (`fairlead.surfaces.web.identity`), nor permissions, which the
+database checks.
 """
 
 import re
@@ -121,7 +121,7 @@ def person_named(name: str) -> str:
     ValueError: the name has invisible characters
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    folded = re.sub(" +", " ", folded).strip()  # as browsers show it
+    folded = re.sub(" +", " ", folded).strip()  # browsers show several spaces as one
     if not folded:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:

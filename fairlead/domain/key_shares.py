@@ -148,7 +148,7 @@ class KeyShares:
             hashed = hashes[key]
             right = (hashed % self.partitions == partition)[hashed >= 0]
             placed[name] = float(right.mean()) if right.size else 1.0
-        name = max(placed, key=placed.__getitem__)  # the first one, if they are equal
+        name = max(placed, key=placed.__getitem__)  # the first, if both explain equally many
         if placed[name] < _PLACED:
             return "unknown", placed[name]
         return ("assumed" if min(placed.values()) >= _PLACED else name), placed[name]
@@ -190,11 +190,11 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # partition p's keys go to partitions congruent to p
+        common = gcd(self.partitions, count)  # keys of partition p go to partitions congruent to p
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # for partitions without a run
+        load *= (self.records * worth).sum() / load.sum()  # adds partitions without a run
         return load
 
 

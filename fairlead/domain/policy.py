@@ -32,7 +32,7 @@ _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
 
-#: Keys of a policy that set the option of the same name of all assignors with such an option.
+#: Keys of a policy that are also options of assignors: they apply to all assignors that have them.
 SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
@@ -210,7 +210,7 @@ class Policy(_Rule):
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, value: Any) -> Any:
-        """Parse a price here: otherwise pydantic also reports that it is not a string."""
+        """Parse a price here, because pydantic would also report that it is not a string."""
         if isinstance(value, RackPrice) or value in ("ignore", "prefer"):
             return value
         if not isinstance(value, dict):
@@ -274,7 +274,7 @@ class Policy(_Rule):
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:
-        """Return an assignor's options: those of its section, else shared ones of the policy.
+        """Return an assignor's options: the policy's shared ones, overridden by its own section.
 
         Examples
         --------

@@ -53,7 +53,7 @@ class Objection:
     Parameters
     ----------
     reason
-        In words.
+        A sentence.
     ends
         Whether the objection makes the plan permanently stale; False: the plan waits, and is tried
         again.
@@ -73,7 +73,7 @@ class Situation:
     Parameters
     ----------
     on_its_way
-        Kind of the record in the outbox that may or may not have been sent; None: there is none.
+        Kind of the record in the outbox, which may or may not have been sent; None: no record.
     arrived
         Whether that record is in the topic.
     approved
@@ -136,7 +136,7 @@ _GOING: Final = (
 )
 #: Condition of a situation, action, reason. The first row whose condition is true decides.
 TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (
-    # A record in the outbox may not have been sent.
+    # There is a record in the outbox, which may or may not have been sent.
     (lambda of: of.on_its_way and of.arrived, Action.FINISH, lambda _: ""),
     (lambda of: of.on_its_way == "withdrawn", Action.WITHDRAW, lambda _: ""),
     (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),

@@ -275,7 +275,7 @@ class StoredPlan:
     Parameters
     ----------
     reason
-        Why the plan was made, and why from this candidate.
+        Why the plan was made, and why from the chosen candidate.
     document
         The exact bytes that are published.
     sha256, approved_sha256

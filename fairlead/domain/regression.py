@@ -9,7 +9,7 @@ fell further behind than the replay, both since the plan and at the horizon, by 
 the replay's error and a tenth of the replay's change. The error has three parts, each in seconds of
 time lag over the objective, summed over partitions:
 
-- *hindcast*: the difference of another replay, of the time before the plan, from the measurements.
+- *hindcast*: the difference between the measurements and a replay of the time before the plan.
 - *bystanders*: members to which the plan gave no partition. If they fell further behind than in a
   replay since the plan, the plan is not the cause, but for example a deploy or a slower network.
   The same error is assumed for all partitions.
@@ -68,7 +68,7 @@ class Regression:
 
 
 def find_regression(question: Question) -> Regression | None:
-    """Return the regression that the followed plan caused; None if there is no evidence.
+    """Return a regression if the plan that the group follows caused one; None: no evidence.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class StoredSample:
     at
         Time of the sample; time-zone-aware.
     digest
-        The sample's `digest_of`.
+        Hash of the sample's partitions, members and owners, from `digest_of`.
     forecast_time_lag_s, utilisation
         The forecast; None if too little is known for one.
     group_type, protocol

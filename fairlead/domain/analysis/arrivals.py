@@ -41,7 +41,7 @@ class Rates:
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    A change of a rate by half is noticed after about 64 records at the usual rate.
+    If a rate changes by half, this is noticed after about 64 records at the former rate.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def arrival_rates(series: SampleSeries) -> Rates:
 
 
 def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
-    """Return rates that follow slow changes that all partitions of a topic share.
+    """Return rates, adjusted to slow changes that all partitions of a topic share.
 
     A change with the time of day, for example, is too small to notice in a single partition, but
     noticeable in the sum of a topic. `kind`: topic of each partition, shape (P,).
@@ -102,9 +102,9 @@ def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.
 def _differs(
     count: Float64, span: Float64, ring: Float64, ring_span: float, scatter: Float64
 ) -> Mask:
-    """Return whether the earlier `ring` records differ from the later `count` by more than chance.
+    """Return whether earlier and later arrival rates differ by more than chance.
 
-    These records arrived in `ring_span` and `span` seconds.
+    `ring` records arrived in the earlier `ring_span` seconds, `count` in the later `span` seconds.
     """
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
@@ -117,9 +117,9 @@ def _differs(
 def _scatter(series: SampleSeries) -> Float64:
     """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
-    The lower of two estimates from the changes of the rate between consecutive steps. The median of
-    their squares is not affected by slow changes, nor by a few quick ones. The mean product of two
-    consecutive changes shows only what the next step reverts: a real change lasts.
+    The lower of two estimates is used, both from changes of the rate between consecutive steps. The
+    median square of these changes ignores slow changes and a few quick ones. The product of two
+    consecutive changes is negative only if the second reverts the first: a real change lasts.
     """
     ones = np.ones(series.partitions)
     least = 8
@@ -131,7 +131,7 @@ def _scatter(series: SampleSeries) -> Float64:
     expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
     usable = expected > 0
     ratio = np.divide(change**2, expected, out=np.full_like(change, np.inf), where=usable)
-    # Steps without arrivals do not count: producers may send one batch in ten steps.
+    # Ignore steps without arrivals, because producers may send one batch in ten steps.
     middle = np.maximum(usable.sum(axis=0) - 1, 0) // 2
     by_size = np.sort(ratio, axis=0)[middle, np.arange(series.partitions)] / _MEDIAN_CHI2
     undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)

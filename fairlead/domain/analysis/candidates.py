@@ -26,8 +26,8 @@ from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
 #: The assignor that uses the forecast; the others use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: Share of the unused capacity by which a member's utilisation may exceed the mean in a plan that
-#: is good enough. Small changes of arrivals then need no new plan.
+#: In a plan that is good enough, a member's utilisation may exceed the mean by this share of the
+#: unused capacity. Small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
 #: Longest time over which a plan's effect is added up, in horizons.
 FURTHEST: Final = 20.0
@@ -103,7 +103,7 @@ def candidates(
 
 
 def _limited(name: str, options: Mapping[str, Any], max_moves: int | None) -> Mapping[str, Any]:
-    """Return the options, with a `max_moves` of at most this number if the assignor has it."""
+    """Return an assignor's options; its option `max_moves`, if any, is at most `max_moves`."""
     limits = [most for most in (options.get("max_moves"), max_moves) if most is not None]
     if not limits or "max_moves" not in option_defaults(name):
         return options
@@ -139,10 +139,10 @@ def _run(
 
 
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
-    """Return a plan for all reader sets that need one, if it is worth its moves in the set.
+    """Return a plan for those reader sets in which the plan is worth its moves.
 
-    If it is worth them in no set, return the plan of the first set, so that the reason for no plan
-    can state what it would avoid.
+    If there is no such set, return the plan of the first set that is behind, because the reason for
+    no plan mentions how much time lag that plan would avoid.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)
@@ -185,7 +185,7 @@ def _pays(part: Analysis, owner: Int32) -> bool:
 
 
 def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
-    """Return reader sets that are behind or have partitions without an owner, worst lag first.
+    """Return reader sets that are behind or have partitions without an owner, largest lag first.
 
     For each set: its partitions, bool of shape (P,), and an analysis in which the other sets have
     no arrivals, backlog or capacity.
@@ -257,9 +257,10 @@ def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
     These are a problem in usual records, the work of each partition until the horizon, (P,), and
     `enough`: a plan is good enough if each member can do its work in `enough` seconds.
 
-    The problem's weights are backlogs. A held partition has no work, so that it is not moved;
-    instead, its arrivals reduce its owner's capacity. A partition has at most the work that one
-    member can do, so that a partition that is too large does not prevent improvements elsewhere.
+    The problem's weights are backlogs. Partitions in `Estimates.held` have no work, so that they
+    are not moved; instead, their arrivals reduce the capacity of their owners. A partition has at
+    most the work that one member can do, so that a partition that is too large does not prevent
+    improvements elsewhere.
     """
     outlook, owner, horizon_s = analysis.outlook, analysis.owner, planning_horizon_s(analysis)
     fastest = float(outlook.capacities.max(initial=0.0))
@@ -283,10 +284,10 @@ def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
 
 
 def planning_horizon_s(basis: Basis) -> float:
-    """Return the seconds over which each member's load is added up.
+    """Return the period over which each member's load is added up, in seconds.
 
-    They are enough to read the whole backlog. Over a shorter time, some members would get little
-    more than backlog, and would have too few arrivals after reading it.
+    The period is long enough to read the whole backlog. With a shorter period, some members would
+    get little more than backlog, and would have too few arrivals after reading it.
     """
     outlook, problem, horizon_s = basis.outlook, basis.problem, basis.rules.horizon_s
     spare = outlook.capacities[problem.readers].sum() - outlook.arrivals[problem.assignable].sum()

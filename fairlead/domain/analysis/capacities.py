@@ -1,4 +1,4 @@
-"""Capacities of members: a member with a backlog consumes at its capacity.
+"""Capacities of members, measured while members have a backlog.
 
 Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
 members that were never at their limit. Does not: which lag is a backlog (`commits`).
@@ -8,8 +8,8 @@ members that were never at their limit. Does not: which lag is a backlog (`commi
 - A newer measurement replaces everything older. A bound replaces a measurement that it exceeds.
   Bounds fade within a day, because the member may be on another machine by then. Measurements are
   used unchanged for hours and then raised, so that a member that was slow yesterday is tried again.
-- A member that was never at its limit is assumed to be as fast as its measured peers, members that
-  read the same topics. If its lower bound is higher, or no peer was measured, it is assumed to be
+- A member that was never at its limit is assumed to be as fast as its measured peers (members that
+  read the same topics). If its lower bound is higher, or no peer was measured, it is assumed to be
   somewhat faster than its bound. A wrong assumption is small, and shows in the next samples.
 """
 
@@ -46,9 +46,9 @@ FASTER: Final = 1.3
 MORE: Final = 2.0
 #: Seconds. Age up to which a measurement is used unchanged.
 FRESH_S: Final = 6 * 3600.0
-#: Chance explains a difference between two speeds of a member up to this ratio.
+#: Largest ratio between two measured speeds of a member that may be chance.
 _NOISE: Final = 1.03
-#: Records a second. Largest speed, so that sums stay finite.
+#: Records a second. Higher speeds are lowered to this, so that sums stay finite.
 LARGEST_RATE: Final = 1e18
 
 
@@ -117,9 +117,10 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
 
 
 def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the speed in the newest stretch at the limit, or a bound from the fastest stretch.
+    """Return the speed in the newest stretch in which the member was at its limit.
 
-    A stretch has enough intervals to make the exact times of commits unimportant.
+    If there is none, return the speed in the fastest stretch as a lower bound. A stretch has so
+    many intervals between commits that the exact times of commits matter little.
     """
     first, last, limited = intervals(commits, member, by_commit=bool(commits.rare[member]))
     if first.size < SEVERAL:
@@ -153,7 +154,10 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
 
 
 def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
-    """Return records a second over the last axis, without the share `ends` at either end."""
+    """Return mean records a second, without the slowest and the fastest share `ends` of intervals.
+
+    The intervals are along the last axis.
+    """
     count = records.shape[-1]
     cut = int(ends * count)
     middle = (records / seconds).argsort(axis=-1)[..., cut : count - cut]
@@ -165,7 +169,7 @@ def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
 def remembered(
     known: Mapping[str, Capacity], observed: Mapping[str, Capacity], now: float
 ) -> dict[str, Capacity]:
-    """Return each member's newest measurement, or the best lower bound since if it is higher.
+    """Return each member's newest measured capacity, or a later lower bound if that is higher.
 
     `known`: capacities from earlier analyses; `observed`: from `observed_capacities`.
 
@@ -199,7 +203,7 @@ def _replaces(new: Capacity, old: Capacity, now: float) -> bool:
 
 
 def _faded(bound: Capacity, now: float) -> float:
-    """Return a lower bound after fading, records a second: it falls to 0 within a day."""
+    """Return the present value of a lower bound, records a second: it falls to 0 within a day."""
     return bound.records_per_s * max(0.0, 1.0 - max(now - bound.at, 0.0) / DAY_S)
 
 
@@ -241,7 +245,7 @@ def speeds(
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
-    # Slow members reach their limit first. So a fast one of the measured members is typical.
+    # Slow members reach their limit first, so the faster of the measured members are typical.
     typical = _by_set(value, measured, reader_set, _upper_quartile)
     # An unknown member is assumed to be like the other members. If all are unknown, because a
     # deployment replaced them, it is assumed to be like former members.
@@ -264,7 +268,7 @@ def speeds(
 def _by_set(
     value: Float64, known: Mask, reader_set: Int32, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return `figure` of the known values in each member's reader set, (M,); 0: none known."""
+    """Return for each member `figure` of the known values in its reader set, (M,); 0: none."""
     figures = np.zeros(value.size)
     for number in set(reader_set[known].tolist()):
         among = reader_set == number

@@ -41,9 +41,9 @@ class Habits:
     #: Usual seconds between commits of a member, at least one step, float64 of shape (M,). Infinite
     #: if the member had records to commit and never committed.
     interval_s: Float64
-    #: Unusually many seconds without a commit. `silence_s`: several commit intervals of a member,
-    #: (M,). `patience_s`: the same of a partition's owner, and more than the partition's second
-    #: longest wait, (P,).
+    #: Seconds without a commit from which this is unusual: for a member, several of its commit
+    #: intervals, (M,); for a partition, those of its owner and more than its second longest wait,
+    #: (P,).
     silence_s: Float64
     patience_s: Float64
     #: Members that commit, and partitions that are committed, less often than samples are taken:
@@ -68,7 +68,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
     usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
     silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
-    # A consumer that reads one partition after another lets the others wait.
+    # A consumer that reads one partition after another lets the other partitions wait.
     waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
@@ -112,7 +112,8 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     """Return the usual times between commits of N members or partitions, and who commits rarely.
 
-    Rarely: of the steps with records to commit, more than a tenth and more than one had no commit.
+    Commits are rare if more than a tenth of the steps with records to commit, and more than one
+    such step, have no commit.
 
     Parameters
     ----------

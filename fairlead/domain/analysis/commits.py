@@ -63,13 +63,13 @@ class Commits(Stalls):
     busy: Mask
     #: Whether a member kept its partitions in each step, and no log was replaced; the same shape.
     steady: Mask
-    #: Seconds of reading that a member has usually not committed yet, because its partitions are
-    #: committed rarely, float64 of shape (M,).
+    #: For how many seconds of its reading a member typically has no commit yet, because its
+    #: partitions are committed rarely, float64 of shape (M,).
     held_back_s: Float64
     #: Records that certainly or probably wait to be read, float64 of shape (P,). 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: A lag up to this age is explained by records read but not yet committed, seconds, (M,).
+    #: Largest age of a lag that may only consist of records not yet committed, seconds, (M,).
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
@@ -148,7 +148,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
 
 
 def _with_chance(records: Float64) -> Float64:
-    """Return the largest number of records that is possible by chance if this is the mean."""
+    """Return the largest number of records that chance explains if `records` is the mean."""
     return records + 3.0 * np.sqrt(records) + 1.0
 
 
@@ -170,7 +170,8 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`.
 
-    Partitions are committed independently, so their mean records per commit are added in squares.
+    Partitions are committed independently of each other. So the squares of their mean records per
+    commit are added.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))
@@ -181,7 +182,7 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
 def _explained_ages(
     series: SampleSeries, arrived: Float64, lag: Float64, unpunctual: Mask
 ) -> Float64:
-    """Return up to which age a lag is explained by records not yet committed, seconds, (M,).
+    """Return the largest age of a lag that may only be records not yet committed, seconds, (M,).
 
     When a sample is taken, a commit is between 0 and one commit interval old, half an interval on
     average. So the interval is twice the median age of a member without a backlog. The lower

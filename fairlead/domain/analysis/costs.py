@@ -31,12 +31,13 @@ DEVIATES: Final = 1.5
 SURE: Final = 3.0
 #: Largest standard deviation of the logarithm of a known cost: a 90 % interval of ±25 %.
 KNOWN: Final = 0.135
-#: Prior standard deviation of a partition's logarithm from that of its topic. It is wider if most
-#: partitions deviate by more.
+#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. It is
+#: wider if most partitions deviate by more.
 COST: Final = 0.25
-#: Prior standard deviation of a topic's logarithm.
+#: Prior standard deviation of the logarithm of a topic's cost.
 TOPIC: Final = 0.5
-#: Prior standard deviation of a consumer's logarithm: small, since most run on equal machines.
+#: Prior standard deviation of the logarithm of a consumer's seconds per record, compared with other
+#: consumers: small, since most run on equal machines.
 SPEED: Final = 0.12
 #: Degrees of freedom of the priors: one deviation in a dozen exceeds four times the usual one.
 FREEDOM: Final = 1.5
@@ -49,7 +50,8 @@ _MOST: Final = 1e6
 ROUNDS: Final = 30
 #: The rounds end when no logarithm changes by more than this.
 NEAR: Final = 1e-3
-#: Tolerance of half the weights in `weighted_median`: of two middle values, the lower one counts.
+#: Tolerance of `weighted_median`, as a share of all weights, so that of two middle values the lower
+#: one is returned despite rounding and small differences.
 _EQUAL: Final = 0.003
 
 
@@ -109,13 +111,13 @@ class Costs:
         return rows
 
     def intervals(self, problem: Problem) -> CostRows:
-        """Return `known` by topic and partition, without unknown costs."""
+        """Return the rows of `known` by topic and partition, without unknown costs."""
         return _by_topic(problem, self.deviation <= KNOWN, self.known())
 
     def rows(self, problem: Problem) -> CostRows:
         """Return estimate, deviation and time of costs, for `of_rows` in the next analysis.
 
-        Only costs that are known, or surely differ from the usual cost.
+        Other costs than those that are known, or surely differ from the usual cost, are left out.
         """
         values = np.stack((self.estimate, self.deviation, self.at), axis=1)
         return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)

@@ -33,7 +33,7 @@ from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
-#: Number of commits that show a plan's effect: the first may still be of records read before it.
+#: Number of commits that show a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
 
 #: Number of recent plans after which the next plan has to wait.

@@ -379,9 +379,10 @@ def _hot(basis: Basis) -> Diagnosis | None:
 
 
 def _drained(basis: Basis) -> Float64:
-    """Return the reading speed of each partition in its second fastest step, usual records, (P,).
+    """Return the reading speed of each partition in its second fastest step, (P,).
 
-    0 if its owner commits rarely: then the speed in a step is not known.
+    In usual records a second. 0 if the owner commits rarely, since the speed in a step is then
+    unknown.
     """
     commits, series = basis.estimates.commits, basis.observations.recent
     per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
@@ -390,9 +391,10 @@ def _drained(basis: Basis) -> Float64:
 
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
-    """Check all reader sets, and members that are the only readers of some topics.
+    """Return the diagnosis `overloaded` if too much arrives for all members of some set.
 
-    No other member can take over their partitions.
+    The sets are reader sets, and the only readers of some topics: no other member may read their
+    partitions.
     """
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition

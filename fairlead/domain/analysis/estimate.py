@@ -1,7 +1,7 @@
 """Second step of the analysis: estimates for partitions and consumers, from observations.
 
-Belongs here: combining arrival rates, costs, speeds and backlogs into one frozen result. Does not:
-reading samples (`read`), computing these (`arrivals`, `costs`, `capacities`), nor `forecast`.
+Belongs here: combining arrival rates, costs, speeds and backlogs into one result. Does not: reading
+samples (`read`), the single estimates (`arrivals`, `costs`, `capacities`), nor `forecast`.
 """
 
 from collections.abc import Mapping
@@ -126,7 +126,7 @@ def _speeds(
     work_per_s: Float64,
     peers: Peers,
 ) -> Speeds:
-    """Return the assumed capacity of each member: 0 for a silent one, so that it gets nothing."""
+    """Return the assumed capacities; 0 for silent members, so that they get no partitions."""
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0

@@ -1,7 +1,7 @@
 """Third step of the analysis: time lag and utilisation of an assignment at the horizon.
 
-Belongs here: the figures that compare assignments. Does not: the estimates they are computed from
-(`arrivals`, `commits`, `capacities`).
+Belongs here: the figures by which assignments are compared. Does not: the estimates from which
+these are computed (`arrivals`, `commits`, `capacities`).
 
 If a member gets `a` records a second, can process `c`, and has a backlog of `B`, its backlog at the
 horizon H is max(0, B + (a - c) H), and its time lag is this backlog divided by `a`.
@@ -122,7 +122,8 @@ class Outlook:
     def forecast_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag at the horizon, float64 of shape (M,).
 
-        At most the present time lag plus the horizon. The present time lag if a capacity is 0.
+        At most the present time lag plus the horizon. If a member's capacity is 0, its present time
+        lag.
         """
         return self._time_lag(self._loads(owner), horizon_s)
 
@@ -189,7 +190,7 @@ class Outlook:
         )
 
     def _catch_up_s(self, loads: _Loads) -> Float64:
-        """Return the likely, shortest and longest time until all are within the objective, (3,)."""
+        """Return the likely, shortest and longest seconds until the objective is reached, (3,)."""
         arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals
@@ -208,7 +209,8 @@ class Outlook:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
 
         Infinite: never. It is assumed that a member that catches up does so in all its partitions
-        at once, and that a member that falls behind reads an equal share of each one's arrivals.
+        at the same time, and that a member that falls behind reads the same share of the arrivals
+        in each of its partitions.
         """
         if self.retention is None:
             return np.full(owner.size, np.inf)

@@ -32,7 +32,7 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. Minimum length of a stretch: long enough that the exact times of commits matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations. Each consumer adds the same number, its newest, and at least one.
+#: Maximum number of equations. The newest of each consumer are used: equally many, at least one.
 _MOST: Final = 300
 #: Relative error of an equation, in addition to the error of its commits' times (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03

@@ -4,7 +4,8 @@ Belongs here: the speed of the first offsets of logs, and the time until they ov
 Does not: reading speeds (`capacities`).
 
 Kafka deletes whole segments, so the first offset of a log stays the same for a while and then
-jumps. Since the last jump it is assumed to follow the line through the jumps, by at most one jump.
+jumps. Since its last jump, the first offset is assumed to have moved along the line through the
+jumps, by at most one jump.
 """
 
 from dataclasses import dataclass

@@ -56,8 +56,9 @@ class Peers:
 def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
     """Yield each topic's subscribers, and the partitions that nobody else may read.
 
-    The subscribers as bool of shape (M,), the partitions as bool of shape (P,). If several topics
-    have the same subscribers, they are yielded once. If all subscriptions are equal, nothing is.
+    The subscribers are bool of shape (M,), the partitions bool of shape (P,). If several topics
+    have the same subscribers, these are yielded once. Nothing is yielded if all subscriptions are
+    equal.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Question:
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
-    #: Whether remembered values were ignored because they were invalid, for the evidence.
+    #: Whether remembered values were invalid and therefore ignored; the evidence mentions this.
     forgotten: bool = False
     #: Times at which the last `MOST_PLANS` plans took effect, seconds since the epoch, ascending.
     changes: Sequence[float] = ()

@@ -54,7 +54,8 @@ _NEWEST: Final = (32, 16, 8, 4, 2)
 #: Minimum ratio of time in the application to waiting time, if records take almost no time. Below
 #: this ratio, other threads may process the records while the consumer waits.
 _WORKS: Final = 0.2
-#: Minimum share of busy time that is spent on known records; with less, the speed is unknown.
+#: Minimum share of a consumer's busy time for which the mean per record is known. With less, the
+#: consumer's speed is unknown.
 _KNOWN_SHARE: Final = 0.8
 #: Minimum share of the newest steps that reports must cover, to show how long a consumer waits.
 _COVERED: Final = 0.5
@@ -79,8 +80,8 @@ class ReportSeries:
     squares_s2: Float64
     #: Token of each consumer, as a number, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created; the parts of them that it spent waiting for records,
-    #: and in the application.
+    #: Seconds since each consumer was created, how many of these it waited for records, and how
+    #: many it spent in the application.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -112,7 +113,8 @@ class MeasuredWork:
     #: Offsets by which commits advanced per record: 1, or more if compaction, transaction markers
     #: or aborted transactions left offsets without a record.
     offsets_per_record: Float64
-    #: Time in which each consumer did not wait for records: as a share (NaN: unknown), in seconds.
+    #: Time in which each consumer did not wait for records, as a share (NaN: unknown) and in
+    #: seconds.
     busy: Float64
     busy_s: Float64
     #: Share of the newest steps' time in which each consumer waited for records; 0: unknown.
@@ -303,7 +305,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Without a change both spreads are equal, but a few records may not include rare long ones.
+        # Use the larger spread. Without a change both are equal, but few records may lack rare long
+        # ones.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
@@ -312,7 +315,10 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:
-    """Return the median ratio of newest to earlier seconds per record; 1 unless all slowed down."""
+    """Return consumers' median ratio of newest to earlier seconds per record.
+
+    1 if not all consumers became slower.
+    """
     before_s, now_s = (
         np.bincount(member[chosen], (means.seconds * newest.records)[chosen])
         for means in (earlier, newest)
@@ -413,8 +419,9 @@ def _timed(reports: ReportSeries) -> Mask:
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
 
-    A new report in a sample may have been written right after the sample before. Before the first
-    sample, another is assumed one step earlier. The age includes the time that a sample takes.
+    A new report in a sample may have been written right after the previous sample. The first sample
+    is assumed to have a previous one, a step earlier. The age includes the time that a sample
+    takes.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0

@@ -23,8 +23,8 @@ NONE = -1
 _FURTHEST = 2.0**62
 #: A step between samples is short if it is below this share of the shorter step beside it.
 _SHORT = 0.25
-#: Maximum number of offsets from a commit to the last stable offset that still counts as none: the
-#: marker at the end of a transaction takes one.
+#: A commit up to this many offsets before the last stable offset counts as being there, because the
+#: marker at the end of a transaction takes one offset.
 _MARKER = 1
 
 

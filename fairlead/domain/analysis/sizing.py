@@ -168,7 +168,7 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
     Loads above the largest capacity are cut to it. A member with capacity r can own at most r / x
     partitions with a load of x or more. No assignment is possible if, for some x, all members
-    together can own fewer of these partitions than there are. False proves nothing.
+    together can own fewer of these partitions than there are. False does not prove that one exists.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return the number of members of capacity `room` needed in addition to those of `rooms`.
+    """Return how many members of capacity `room` are needed besides those of capacities `rooms`.
 
     Best fit, decreasing: each partition, the largest first, goes to the member with the least
     sufficient room, or to an additional member if none has enough. Returns at most 11/9 of the

@@ -86,7 +86,7 @@ def foreign_partitions(series: SampleSeries) -> Mask:
 
 
 def silent_members(habits: Habits) -> Mask:
-    """Return whether each member has had records for unusually long without a commit, (M,)."""
+    """Return whether each member has had records to commit, but no commit, for too long, (M,)."""
     series, owner = habits.series, habits.series.owner[-1]
     longest_s = np.zeros(len(series.members))
     np.maximum.at(longest_s, owner[owner >= 0], habits.waiting_s[owner >= 0])
@@ -167,7 +167,7 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
     throttled = np.zeros_like(falls)
     if waits is not None:
-        # A consumer that delays records also waits, but its partition does not surely fall behind.
+        # A consumer that delays records on purpose waits, too. So the partition must surely lag.
         surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
         throttled = falls & surely & of_owner(waits, owner, none=False)
     for partition in np.flatnonzero(falls).tolist():

@@ -16,7 +16,8 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: Minimum number of a consumer's partitions with usual cost that show that the consumer is slow.
+#: If a consumer is slow in this many partitions of usual cost, the consumer and not its records is
+#: the cause.
 _USUAL: Final = 6
 
 

@@ -21,7 +21,8 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 _FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
-#: Maximum number of characters of a memory: a fixed number, and more per partition and member.
+#: Maximum number of characters of a memory: the first number, plus the others per partition and
+#: per member.
 _LENGTH: Final = 4096
 _BY_PARTITION: Final = 100
 _BY_MEMBER: Final = 500

@@ -155,13 +155,13 @@ def _laid_out(
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
-    """Return `arrays_of` a group's rows for all topics of the last row; rows ascend by time."""
+    """Return the samples in `rows`, which ascend by time, as arrays of the last row's topics."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 
 
 def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
-    """Return the values of all rows' lists in a column, with -1 in place of each null list.
+    """Return the values of all rows' lists in a column, with -1 for each value of a null list.
 
     Parameters
     ----------

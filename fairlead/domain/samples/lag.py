@@ -18,7 +18,7 @@ Records are lost in a sample if the log's start has passed the commit since the 
 the first sample, all records between commit and start are lost. A loss is not noticed if consumers
 skip the deleted records before the next sample.
 
-Rates and status use earlier samples. If there are too few, a value is unknown. Status follows
+Rates and status use earlier samples. If there are too few, rates are unknown. Status follows
 Burrow's rules, applied to samples instead of commits. The first rule that applies decides:
 
 - DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag

@@ -108,7 +108,7 @@ def _writers(
 ) -> npt.NDArray[np.int32]:
     """Return the writer of each report as an index into its group's members; -1: no member."""
     member = np.full(group_of.size, -1, np.int32)
-    numbers, firsts = np.unique(group_of, return_index=True)  # they ascend
+    numbers, firsts = np.unique(group_of, return_index=True)  # both ascend
     bounds = pairwise([*firsts.tolist(), group_of.size])
     for number, (first, end) in zip(numbers.tolist(), bounds, strict=True):
         hashes = [member_hash(its.member_id) for its in groups[number].members]
