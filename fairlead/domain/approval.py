@@ -46,7 +46,8 @@ def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> Approval
     """Decide on a plan by the approval rules of its policy.
 
     A plan needs no improvement if it moves no partition, or if it gives owners to partitions
-    without one, whose lag was no consumer's load before. With `four_eyes`, a person decides.
+    without one (before the plan, their lag was no consumer's load). With `four_eyes`, a person
+    decides.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ def _notes(shares: KeyShares) -> list[str]:
 def _compare(
     shares: KeyShares, now: Row, to: int | None, readers: Readers | None
 ) -> tuple[Row | None, str]:
-    """Return the scenario with more partitions, None if its effect is unknown, and the verdict."""
+    """Return the scenario with more partitions (None if its effect is unknown) and the verdict."""
     if shares.placement[0] == "unknown":
         return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]

@@ -194,7 +194,7 @@ class KeyShares:
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # adds partitions without a run
+        load *= (self.records * worth).sum() / load.sum()  # add partitions without a run
         return load
 
 

@@ -398,7 +398,7 @@ class MeasuredLag:
     Parameters
     ----------
     lags
-        Topic to partition number to lag in records.
+        Topic to the lags of its partitions, in records.
     statuses
         Statuses that occur, each once.
     """

@@ -133,7 +133,7 @@ def _at_last_sample(question: Question) -> Regression | None:
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Return whether more partitions are over the objective, and the plan saved little time lag."""
+    """Return whether more partitions exceed the objective than in the replay, for little gain."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]

@@ -19,8 +19,8 @@ def worst_first(rows: Iterable[RowT]) -> list[RowT]:
 
     First come groups that lose records within a day, the soonest first. The other groups are
     ordered by diagnosis: faulty, unknown, recovering, healthy. Within a diagnosis, groups with a
-    proposed plan come first, then those with the largest forecast lag, the largest lag, and by
-    name.
+    proposed plan come first, then those with the largest forecast lag, then with the largest lag,
+    then by name.
 
     Parameters
     ----------

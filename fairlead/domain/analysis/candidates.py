@@ -24,12 +24,12 @@ from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.analysis.steps import Analysis
 from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
-#: The assignor that uses the forecast; the others use their own rules.
+#: The only assignor that uses the forecast. Other assignors use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
 #: In a plan that is good enough, a member's utilisation may exceed the mean by this share of the
 #: unused capacity. Small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
-#: Longest time over which a plan's effect is added up, in horizons.
+#: Longest period over which a plan's effect is added up, as a multiple of the horizon.
 FURTHEST: Final = 20.0
 
 

@@ -3,7 +3,8 @@
 Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
 members that were never at their limit. Does not: which lag is a backlog (`commits`).
 
-- A member with a backlog throughout several steps consumed at its capacity, which is *measured*.
+- A member with a backlog throughout several steps was *at its limit*: it consumed at its capacity,
+  which is thus *measured*.
 - If a member had no backlog at times, its consumption is a lower bound of its capacity.
 - A newer measurement replaces everything older. A bound replaces a measurement that it exceeds.
   Bounds fade within a day, because the member may be on another machine by then. Measurements are

@@ -41,9 +41,8 @@ class Habits:
     #: Usual seconds between commits of a member, at least one step, float64 of shape (M,). Infinite
     #: if the member had records to commit and never committed.
     interval_s: Float64
-    #: Seconds without a commit from which this is unusual: for a member, several of its commit
-    #: intervals, (M,); for a partition, those of its owner and more than its second longest wait,
-    #: (P,).
+    #: Unusually many seconds without a commit. For a member, (M,): several of its commit intervals.
+    #: For a partition, (P,): the same for its owner, and more than its second longest wait.
     silence_s: Float64
     patience_s: Float64
     #: Members that commit, and partitions that are committed, less often than samples are taken:

@@ -4,7 +4,7 @@ Belongs here: distinguishing records that wait from records that were read and n
 Does not: capacities of members (`capacities`), nor conclusions (`diagnosis`).
 
 The lag of a sample is a backlog plus the records read since the last commit. How to distinguish
-them depends on how the application commits:
+the two depends on how the application commits:
 
 - If it commits in every step between samples (automatic commits come every 5 s), the lag of a
   member without a backlog is as old as its last commit. Members that keep up show how old that is.
@@ -56,8 +56,8 @@ class Commits(Stalls):
 
     #: Records of each partition that count as consumed in each step, int64 of shape (S, P).
     taken: Int64
-    #: Records that a member consumed in each step, float64 of shape (S, M). Does not count stuck or
-    #: throttled partitions, those that changed owners, nor records that were read again.
+    #: Records that a member consumed in each step, float64 of shape (S, M). Partitions that changed
+    #: owners, are stuck or are throttled do not count, nor do records that were read again.
     consumed: Float64
     #: Whether a member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
@@ -156,8 +156,8 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
     """Return whether each partition certainly had a backlog at the end of each step, (S, P).
 
     This is certain if a commit in the step did not include older records. If a partition is
-    committed rarely, it is also certain for all steps between two commits of which the first left
-    out more records than the second added.
+    committed rarely, a backlog is also certain in all steps between two commits if the second
+    commit added fewer records than the first left out.
     """
     steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
     last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)
@@ -223,9 +223,9 @@ def _backlog(found: Stalls, left: Int64, seldom: Mask, explained_s: Float64) -> 
     """Return the backlog of each partition, records, float64 of shape (P,).
 
     If a partition is committed, or sent to, rarely (`seldom`), the backlog is the number of records
-    that the last commit did not include (`left`, of shape (S, P)). Without any commit, it is the
-    lag minus the usual records per commit. For other partitions, it is the lag that neither commits
-    nor chance explain.
+    that the last commit did not include (`left`, of shape (S, P)). Without any commit, the backlog
+    is the lag minus the usual records per commit. For other partitions, the backlog is the lag that
+    neither commits nor chance explain.
     """
     series, again = found.series, found.series.committed_again
     lag: Float64 = np.maximum(series.lag[-1] - found.rest, 0).astype(np.float64)

@@ -31,8 +31,8 @@ DEVIATES: Final = 1.5
 SURE: Final = 3.0
 #: Largest standard deviation of the logarithm of a known cost: a 90 % interval of ±25 %.
 KNOWN: Final = 0.135
-#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. It is
-#: wider if most partitions deviate by more.
+#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. A larger
+#: one is used if most partitions deviate by more.
 COST: Final = 0.25
 #: Prior standard deviation of the logarithm of a topic's cost.
 TOPIC: Final = 0.5
@@ -117,7 +117,7 @@ class Costs:
     def rows(self, problem: Problem) -> CostRows:
         """Return estimate, deviation and time of costs, for `of_rows` in the next analysis.
 
-        Other costs than those that are known, or surely differ from the usual cost, are left out.
+        Costs are left out if they are neither known nor surely different from the usual cost.
         """
         values = np.stack((self.estimate, self.deviation, self.at), axis=1)
         return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)

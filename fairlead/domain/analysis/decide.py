@@ -243,7 +243,7 @@ def _commits_s(analysis: Analysis) -> float:
 def _choice(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
-    """Return the chosen candidate, None if it is not worth its moves, and the reason."""
+    """Return the chosen candidate (None if it is not worth its moves) and the reason."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
         errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))
@@ -275,7 +275,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _rack_plan(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Return a plan that only reduces rack traffic, None if there is none, and the reason."""
+    """Return a plan that only reduces rack traffic (None if there is none) and the reason."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)

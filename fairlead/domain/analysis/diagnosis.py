@@ -8,14 +8,14 @@ diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and other members are behind, the diagnosis is about the other members.
-2. stuck partition: it waits while its owner commits other partitions.
-3. throttled partition: it falls behind while its owner keeps up with other partitions, or waits for
-   records.
+2. stuck partition: a partition waits while its owner commits other partitions.
+3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
+   waits for records.
 4. unbalanced: a partition without an owner is behind.
 5. unknown: no member that is behind has a known capacity.
-6. hot partition: more arrives than the fastest member can process.
-7. overloaded: more arrives than all members that read it can process.
-8. slow member: its measured capacity is below `SLOW` times the median capacity of its peers.
+6. hot partition: more arrives in a partition than the fastest member can process.
+7. overloaded: more arrives in some topics than all their subscribers can process.
+8. slow member: a member's measured capacity is below `SLOW` times the median of its peers.
 9. recovering: every member catches up, about as soon as any other assignment would allow.
 10. unknown: more arrives at each member than its lower bound of capacity.
 11. unbalanced: more arrives at a member than it can process, and other members have room.
@@ -131,7 +131,7 @@ def diagnose(basis: Basis) -> Diagnosis:
 
 
 def _uncounted(basis: Basis) -> Iterator[str]:
-    """Describe partitions that are ignored: those never committed, and empty ones."""
+    """Describe ignored partitions: never committed, or empty."""
     series = basis.observations.recent
     end, begin = series.end[-1], np.maximum(series.begin[-1], 0)
     idle = np.flatnonzero(~basis.estimates.commits.started & (series.lag[-1] > 0))

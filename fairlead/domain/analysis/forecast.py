@@ -53,7 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of M members, (M,): arrivals a second, backlog, seconds since its oldest record."""
+    """Loads of M members, (M,): arrivals a second, backlog, age of the oldest record in seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -122,8 +122,8 @@ class Outlook:
     def forecast_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag at the horizon, float64 of shape (M,).
 
-        At most the present time lag plus the horizon. If a member's capacity is 0, its present time
-        lag.
+        At most the present time lag plus the horizon. The time lag of a member without capacity is
+        assumed to stay as it is.
         """
         return self._time_lag(self._loads(owner), horizon_s)
 

@@ -6,8 +6,8 @@ records wait. Does not: finding consumers with a backlog (`commits`), nor report
 A consumer at its limit spends all its time on its records. Let c be the cost of a record of each
 partition, and v the speed of the consumer in usual records a second. If the consumer reads n
 records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such an
-equation. They differ, because clients read partitions in turns and plans move partitions. The
-priors are those of `costs`: most deviations are small, and a few are large.
+equation. The equations differ, because clients read partitions in turns and plans move partitions.
+The priors are those of `costs`: most deviations are small, and a few are large.
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. Minimum length of a stretch: long enough that the exact times of commits matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations. The newest of each consumer are used: equally many, at least one.
+#: Maximum number of equations. Each consumer's newest are used: an equal number, at least one.
 _MOST: Final = 300
 #: Relative error of an equation, in addition to the error of its commits' times (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03

@@ -21,7 +21,7 @@ class Retention:
 
     #: Records until retention reaches the group's position; 0: reached.
     room: Float64
-    #: Speed of first offsets, records a second; 0: they did not move.
+    #: Speed of first offsets, records a second; 0: no movement.
     per_s: Float64
 
     def seconds(self, waits: Mask, read: Float64, catch_up_s: Float64) -> Float64:

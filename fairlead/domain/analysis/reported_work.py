@@ -80,8 +80,8 @@ class ReportSeries:
     squares_s2: Float64
     #: Token of each consumer, as a number, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created, how many of these it waited for records, and how
-    #: many it spent in the application.
+    #: Seconds since each consumer was created; seconds of these in which it waited for records; and
+    #: seconds in which it was in the application.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -347,8 +347,8 @@ class _Steps:
         step = np.arange(len(series) - 1)[:, None]
         in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series)
         alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
-        # The report in the first sample may be of any age. If more time elapsed than expected after
-        # it, the difference is not used, but it does not count as impossible.
+        # The report in the first sample may be of any age, so differences from it may cover too
+        # much time. Such differences are not used, but do not count as impossible.
         alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
         sound = in_time & (self._counters >= 0).all(axis=0)
         sound &= waiting_s + handler_s <= elapsed_s + SLACK_S
@@ -407,8 +407,9 @@ class _Steps:
 def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
-    The newest report decides for all steps: the way an application works does not change, but the
-    consumer notices only after some records that other threads process them.
+    A report has no times if other threads process the records. The newest report decides for all
+    steps: the way an application works does not change, but its consumer needs some records to
+    notice it.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
@@ -419,9 +420,8 @@ def _timed(reports: ReportSeries) -> Mask:
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
 
-    A new report in a sample may have been written right after the previous sample. The first sample
-    is assumed to have a previous one, a step earlier. The age includes the time that a sample
-    takes.
+    A new report in a sample may have been written right after the previous sample. Another sample
+    is assumed one step before the first sample. The age includes the time that a sample takes.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0

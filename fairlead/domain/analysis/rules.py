@@ -1,4 +1,4 @@
-"""The rules of a policy that the analysis uses."""
+"""A policy's rules, as the analysis uses them."""
 
 from dataclasses import dataclass
 from typing import Final

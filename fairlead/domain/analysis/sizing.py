@@ -166,9 +166,10 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
 def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     """Return whether it is certain that no assignment keeps each member within its capacity.
 
-    Loads above the largest capacity are cut to it. A member with capacity r can own at most r / x
-    partitions with a load of x or more. No assignment is possible if, for some x, all members
-    together can own fewer of these partitions than there are. False does not prove that one exists.
+    Loads above the largest capacity are reduced to that capacity. A member with capacity r can own
+    at most r / x partitions with a load of x or more. No assignment is possible if, for some x, all
+    members together can own fewer of these partitions than there are. False is no proof of the
+    opposite.
 
     Examples
     --------
@@ -189,11 +190,11 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return how many members of capacity `room` are needed besides those of capacities `rooms`.
+    """Return how many members of capacity `room` are needed besides members of the given `rooms`.
 
     Best fit, decreasing: each partition, the largest first, goes to the member with the least
     sufficient room, or to an additional member if none has enough. Returns at most 11/9 of the
-    optimum. Loads above the largest capacity are cut to it.
+    optimum. Loads above the largest capacity are reduced to that capacity.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from fairlead.domain.analysis.thresholds import (
 
 #: A partition is throttled if its owner keeps up with at least `_OTHERS` other partitions, in each
 #: of which `_FASTER` times as many records arrive as are read from the throttled one. A client that
-#: only lacks time would share it more evenly.
+#: only lacks time would share its time more evenly.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
 #: Minimum number of changes of owner for which a partition counts as stuck under several owners.
@@ -101,8 +101,8 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
     The others are those of the same owner. If the partition has changed owners several times while
     it waited, all other partitions count: a record that cannot be processed stops one consumer
     after another. The others must be read to their end, because a client that reads one backlog
-    after another also lets partitions wait. If none is read to its end, those count that are
-    committed in the same step as another.
+    after another also lets partitions wait. If none is read to its end, commits count instead, if
+    another partition is committed in the same step.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
@@ -132,7 +132,7 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
 
 
 def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
-    """Return the index of the oldest sample that is at most `seconds` old, or of the last one."""
+    """Return the index of the oldest sample that is at most `seconds` old, else of the last."""
     return np.minimum(np.searchsorted(series.at, series.now - seconds - 1e-6), len(series) - 1)
 
 

@@ -154,8 +154,8 @@ def _samples(snapshots: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), snapshots[max(place - 1, 0)].get("owners")
-        # Owners rarely change, so those of equal samples are parsed once. The last sample is always
-        # parsed, to find partitions that do not exist.
+        # Owners rarely change, so they are not parsed again if they are the same as in the previous
+        # sample. The last sample is always parsed, to find partitions that do not exist.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:

@@ -132,7 +132,7 @@ def moment(text: Any, where: str) -> float:
         The text is not a time in ISO 8601 with a time zone.
     """
     try:
-        # `fromisoformat` accepts a NUL at the end.
+        # Refuse text that is not printable: `fromisoformat` accepts a NUL at the end.
         at = datetime.fromisoformat(text if str(text).isprintable() else "")
     except (TypeError, ValueError):
         raise InvalidProblemError(
