@@ -31,8 +31,8 @@ DEVIATES: Final = 1.5
 SURE: Final = 3.0
 #: Largest standard deviation of the logarithm of a known cost: a 90 % interval of ±25 %.
 KNOWN: Final = 0.135
-#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. A larger
-#: one is used if most partitions deviate by more.
+#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. It is
+#: larger if most partitions deviate by more.
 COST: Final = 0.25
 #: Prior standard deviation of the logarithm of a topic's cost.
 TOPIC: Final = 0.5

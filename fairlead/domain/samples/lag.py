@@ -53,8 +53,8 @@ from fairlead.domain.analysis.thresholds import SEVERAL
 STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the consumption rate: a step of this age has the weight 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. How long a loss is reported. Half of `LAG_HISTORY`, because a loss from before the oldest
-#: loaded sample looks new in that sample.
+#: Seconds. How long a loss is reported. Half of `LAG_HISTORY`, because a loss from before the
+#: oldest loaded sample looks new in that sample.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
