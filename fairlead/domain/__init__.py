@@ -4,7 +4,7 @@
   arrays made from the table.
 - `analysis` diagnoses a group and decides on a plan; `policy` and `cohorts` have the settings.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
-  are the steps of a plan; `records` are its stored values.
+  make, check and explain plans; `records` has the stored values of plans.
 - `regression` checks whether a plan made its group worse.
 - `figures` has the name, unit and meaning of every displayed figure.
 

@@ -28,7 +28,7 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 #: Unicode categories of invisible characters: control, format (zero width, bidi), surrogate,
 #: private use, unassigned, line end.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-#: Other invisible characters: joiners, fillers, blanks, variation selectors.
+#: Invisible characters of other categories: joiners, fillers, blanks, variation selectors.
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )

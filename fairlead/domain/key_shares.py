@@ -22,7 +22,7 @@ Partitioner = Literal["murmur2", "crc32", "assumed", "unknown"]
 _Z: Final = 1.645
 #: A partitioner is the producers' if it explains the partitions of this share of sampled keys.
 _PLACED: Final = 0.95
-#: Only keys that occur at most this often in the sample get a corrected frequency.
+#: `load_of` corrects the frequency of keys that occur at most this often in the sample.
 _RARE: Final = 5
 
 

@@ -12,7 +12,8 @@ the two depends on how the application commits:
   records that had arrived before the previous sample, but were not included in the commit.
 - If producers send batches less often than samples are taken, the whole lag may have just arrived.
   Only older records that the last commit did not include are a backlog.
-- Records after the start of an open transaction are no lag, as `read_committed` cannot read them.
+- Records after the start of an open transaction are no lag, because consumers with
+  `isolation.level=read_committed` cannot read them.
 - A lag that stays while nothing arrives is no backlog. It may be the marker of a transaction, or
   records that an application collects until it has a hundred.
 
@@ -61,7 +62,7 @@ class Commits(Stalls):
     consumed: Float64
     #: Whether a member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
-    #: Whether a member kept its partitions in each step, and no log was replaced; the same shape.
+    #: Whether a member kept its partitions in each step, and no log was replaced; bool (S, M).
     steady: Mask
     #: For how many seconds of its reading a member typically has no commit yet, because its
     #: partitions are committed rarely, float64 of shape (M,).
@@ -170,8 +171,8 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`.
 
-    Partitions are committed independently of each other. So the squares of their mean records per
-    commit are added.
+    A member's partitions are committed independently of each other. So their mean records per
+    commit are combined as the square root of the sum of squares.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))

@@ -48,7 +48,7 @@ _LEAST: Final = 1e-6
 _MOST: Final = 1e6
 #: Maximum number of rounds of reweighting.
 ROUNDS: Final = 30
-#: The rounds end when no logarithm changes by more than this.
+#: Reweighting ends when no logarithm changes by more than this in a round.
 NEAR: Final = 1e-3
 #: Tolerance of `weighted_median`, as a share of all weights, so that of two middle values the lower
 #: one is returned despite rounding and small differences.

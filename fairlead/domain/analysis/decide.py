@@ -38,8 +38,8 @@ COMMITS_NEEDED: Final = 2
 
 #: Number of recent plans after which the next plan has to wait.
 AT_ONCE: Final = 20
-#: Seconds. The first such wait. Each further plan doubles the wait, so that a mistake of the
-#: analysis cannot cause moves all day.
+#: Seconds. Wait for the next plan after `AT_ONCE` recent plans. Each further plan doubles the wait,
+#: so that a mistake of the analysis cannot cause moves all day.
 FIRST_BACKOFF_S: Final = 3600.0
 #: Seconds. Plans count as recent for this long after they took effect.
 LATELY_S: Final = 2 * 86_400.0
@@ -306,7 +306,8 @@ def _reduces_traffic(analysis: Analysis) -> bool:
 def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
     """Return whether a reduction of rack traffic by `per_s` is worth a plan.
 
-    Compares its price with the minimum saving; without a price, its share of all traffic.
+    The price of this traffic is compared with the policy's minimum saving. If no price is known,
+    its share of all traffic is compared with `BETTER`.
     """
     rules, total = analysis.rules, float(traffic.per_s.sum())
     saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)

@@ -28,5 +28,5 @@ class Rules:
     racks: bool = False
     #: Price of a gigabyte of traffic between racks; None: unknown.
     price_per_gb: float | None = None
-    #: Minimum daily saving of a plan that only reduces such traffic, in the currency of the price.
+    #: Minimum daily saving of a plan that only reduces rack traffic, in the currency of the price.
     least_saving_per_day: float = 0.0

@@ -323,7 +323,7 @@ class SampleSeries:
         return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
-        """Return the age of the oldest unread record of each partition, seconds, (P,); 0: none.
+        """Return the age of each partition's oldest unread record, seconds, (P,); 0 without one.
 
         Interpolated between the end offsets of samples. `behind`: the number of unread records;
         `rates`: arrival rates before the first sample, records a second; float64 of shape (P,).

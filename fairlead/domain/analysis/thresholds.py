@@ -8,7 +8,7 @@ from typing import Final
 
 #: Minimum number of steps (from one sample to the next) to measure a speed, a pause or a habit.
 STEPS: Final = 5
-#: Minimum number of samples of a group, and of samples since its last plan, for `STEPS` steps.
+#: Minimum number of samples of a group, and of samples since its last plan: `STEPS` steps.
 SAMPLES_NEEDED: Final = STEPS + 1
 #: Maximum number of newest steps that count as recent.
 RECENT_STEPS: Final = 20

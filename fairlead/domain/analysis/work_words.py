@@ -16,8 +16,8 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: If a consumer is slow in this many partitions of usual cost, the consumer and not its records is
-#: the cause.
+#: If a consumer is slow in at least this many partitions of usual cost, the consumer is the cause,
+#: not its records.
 _USUAL: Final = 6
 
 

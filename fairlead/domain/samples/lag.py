@@ -60,7 +60,7 @@ STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
 #: Rates and statuses use the samples of this period.
 LAG_HISTORY: Final = timedelta(hours=1)
-#: Number of samples before the last one that are used even if they are older.
+#: Number of samples before the last one that are used even if they are older than `LAG_HISTORY`.
 LAG_SAMPLES: Final = 2
 
 
