@@ -211,8 +211,8 @@ def _explained_ages(
 def _in_batches(series: SampleSeries) -> Mask:
     """Return whether producers send to a partition less often than samples are taken, (P,).
 
-    That is, nothing arrives in some steps, and at least the mean number of records in the step
-    after. The lag of such a partition may have just arrived.
+    That is, nothing arrives in some steps, and at least the mean number of records arrives in the
+    next step. The lag of such a partition may have just arrived.
     """
     usual = series.arrived.mean(axis=0) if len(series) > 1 else np.zeros(series.partitions)
     again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0)

@@ -255,8 +255,8 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     """Return `MeasuredWork.offsets_per_record`; arguments are of shape (S, K).
 
-    The lower of two ratios. The median of all steps is right if consumers skipped records in few
-    steps. The ratio over the newest steps is right if only older records are compacted.
+    This is the lower of two ratios. The median of all steps is right if consumers skipped records
+    in few steps. The ratio over the newest steps is right if only older records are compacted.
     """
     usual = np.nanmedian(quotient(offsets, records, np.nan), axis=0)
     newest = (records > 0)[::-1].cumsum(axis=0)[::-1] <= STEPS

@@ -54,7 +54,7 @@ def size(
     measured
         Members with a measured capacity, bool of shape (M,); of others, a lower bound is known.
     late
-        Whether the group is or will be over the objective. If so, fewer consumers are not enough.
+        Whether the group is or will be over the objective: then it needs at least as many as now.
     known
         Whether the diagnosis is not `unknown`.
     throttled
@@ -190,7 +190,7 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return how many members of capacity `room` are needed besides members of the given `rooms`.
+    """Return how many members of capacity `room` are needed besides members of capacities `rooms`.
 
     Best fit, decreasing: each partition, the largest first, goes to the member with the least
     sufficient room, or to an additional member if none has enough. Returns at most 11/9 of the
