@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Outcome = Literal["plan", "no change", "failed"]
-#: Name in the column `assignor` of candidates for the present assignment.
+#: Value of the column `assignor` for the present assignment, in the table of candidates.
 OBSERVED: Final = "observed"
 METRICS: Final = (
     *("count_min", "count_max", "balance_score"),

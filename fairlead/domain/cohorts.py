@@ -196,7 +196,7 @@ def due(
     *,
     seen: Iterable[str] = (),
 ) -> list[str]:
-    """Return the cohorts to plan now: with an `overdue` group, or always due.
+    """Return the cohorts to plan now, which have an `overdue` group or are always due.
 
     Parameters
     ----------

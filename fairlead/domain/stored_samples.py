@@ -79,8 +79,8 @@ class StoredSample:
     def is_news(self, last: LastStored | None) -> bool:
         """Return whether to store the sample in the history.
 
-        Stored are the first sample in each 15 minutes, the first with a forecast, and every sample
-        whose partitions, owners or members differ from the last stored sample.
+        The history has the first sample in each 15 minutes, the first with a forecast, and every
+        sample whose partitions, owners or members differ from the last stored sample.
         """
         interval_s = THINNED_TO.total_seconds()
         return (

@@ -59,8 +59,8 @@ _WORKS: Final = 0.2
 _KNOWN_SHARE: Final = 0.8
 #: Minimum share of the newest steps that reports must cover, to show how long a consumer waits.
 _COVERED: Final = 0.5
-#: Minimum share of time spent waiting for records that shows that a quota or the network limits a
-#: consumer with unread records. A busy consumer waits less: only until its next fetch returns.
+#: If a consumer has unread records, but waits for records for at least this share of its time, a
+#: quota or the network limits it. A busy consumer waits less: only until its next fetch returns.
 _WAITING: Final = 0.3
 
 

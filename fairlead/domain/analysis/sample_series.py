@@ -221,7 +221,7 @@ class SampleSeries:
         """Whether each sample is of the present log of each partition, bool of shape (L, P).
 
         If a log is missing in a sample, or its end decreases, the topic was created again, or an
-        unclean leader election lost records. Offsets before that are of another log.
+        unclean leader election lost records. Samples before that do not count.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
