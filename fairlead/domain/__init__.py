@@ -1,10 +1,10 @@
 """Consumer groups and decisions about them, as values and pure functions.
 
-- `groups` has the answers of brokers about a group; `samples` the table of these, and arrays
-  made from it.
-- `analysis` diagnoses a group and decides on a plan; `policy` and `cohorts` are the settings.
+- `groups` has what brokers return about a group; `samples` has the table of these values, and
+  arrays made from the table.
+- `analysis` diagnoses a group and decides on a plan; `policy` and `cohorts` have the settings.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
-  are the steps of a plan; `records` are its stored values.
+  make, check and explain plans; `records` has the stored values of plans.
 - `regression` checks whether a plan made its group worse.
 - `figures` has the name, unit and meaning of every displayed figure.
 

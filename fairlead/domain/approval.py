@@ -1,6 +1,6 @@
-"""Approval of plans by their group's policy, with all reasons in words.
+"""Approval of plans by the policy of their group, with the reasons as text.
 
-Belongs here: weighing a plan against the policy's approval rules. Does not: storing the decision
+Belongs here: checking a plan against the policy's approval rules. Does not: storing the decision
 (`fairlead.store`), nor a person's approval.
 """
 
@@ -36,7 +36,7 @@ class PlanFacts:
 
 @dataclass(frozen=True)
 class ApprovalDecision:
-    """Whether the policy approves, and why or why not."""
+    """Whether the policy approves a plan, and why or why not."""
 
     approved: bool
     reason: str
@@ -45,14 +45,14 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Decide on a plan by the approval rules of its policy.
 
-    A plan that places partitions without an owner, or moves none, needs no improvement: before the
-    plan, the lag of ownerless partitions was no consumer's load. With `four_eyes`, a person
+    A plan needs no improvement if it moves no partition, or if it gives owners to partitions
+    without one (before the plan, their lag was no consumer's load). With `four_eyes`, a person
     decides.
 
     Parameters
     ----------
     now
-        Compared with the allowed hours; time-zone-aware.
+        Time that is compared with the allowed hours; time-zone-aware.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Plans as assignment problems, for the metrics and the verifier of assignors.
 
-Belongs here: converting documents to arrays. Does not: the analysis (`assignors`).
+Belongs here: converting documents to arrays. Does not: metrics and verifier (`assignors`).
 """
 
 from collections.abc import Collection, Mapping
@@ -45,8 +45,8 @@ def problem_of(
     plan
         Provides topics, partition counts, subscriptions, and lags in records, which become weights.
     owned
-        Present owners. Members that are not in the plan are added, with subscriptions to the plan's
-        topics that they own. Topics and partitions that are not in the plan are left out.
+        Present owners. Members that are not in the plan are added, with subscriptions to the topics
+        in which they own partitions. Topics and partitions that are not in the plan are left out.
     subscriptions
         Subscriptions of all members of the problem; None: the members are those of the plan and
         the present owners.
@@ -66,7 +66,7 @@ def problem_of(
 
 
 def assignment_of(problem: Problem, owned: Ownership) -> Assignment:
-    """Return owned partitions as an assignment of a problem; of several owners, the last counts."""
+    """Return the owners as an assignment; if a partition has several owners, the last counts."""
     members = {name: index for index, name in enumerate(problem.members)}
     topics = {topic: index for index, topic in enumerate(problem.topics)}
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

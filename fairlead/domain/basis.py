@@ -1,4 +1,4 @@
-"""A plan's basis: the members, subscriptions and partition counts at its creation.
+"""The basis of a plan: the group's members, subscriptions and partition counts at its creation.
 
 Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
 acting on differences (`fairlead.workflows`).
@@ -61,7 +61,7 @@ def differences(
 
 
 def differences_from(plan: PlanDocument, group: LiveGroup) -> list[str]:
-    """Return `differences` between a plan and its group as the gateway describes it."""
+    """Return `differences` between a plan and the group as it was read from Kafka."""
     subscriptions = {member.name: member.topics for member in group.members}
     return differences(plan, subscriptions, group.partition_counts)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Outcome = Literal["plan", "no change", "failed"]
-#: The name of the present assignment among candidates.
+#: Value of the column `assignor` for the present assignment, in the table of candidates.
 OBSERVED: Final = "observed"
 METRICS: Final = (
     *("count_min", "count_max", "balance_score"),
@@ -31,7 +31,7 @@ class SnapshotCandidate:
     Parameters
     ----------
     assignor
-        Its name.
+        Name of the assignor.
     metrics
         Metrics of its assignment (`lag_max`, `moved`, ...) and its forecast,
         `forecast_time_lag_s` and `utilisation`; None if it failed.

@@ -1,6 +1,6 @@
-"""Analysis of groups: from samples and remembered estimates to rows of candidates.
+"""Analysis of a group, with the results as rows of the table of candidates.
 
-Belongs here: analysing a group, and the rows. Does not: the input of an analysis
+Belongs here: analysing a group, and filling the rows. Does not: the input of an analysis
 (`fairlead.domain.samples.questions`), reading and writing tables (`fairlead.spark`).
 """
 
@@ -21,8 +21,8 @@ from fairlead.domain.samples.questions import Group, PlanningOptions, question_a
 
 Row = dict[str, Any]
 
-#: Names of members that do not return after a restart: a client id and a UUID or, if the broker
-#: assigns, a UUID in base64 (which rarely lacks capitals or small letters).
+#: Member ids, which do not return after a restart: a client id and a UUID or, if the broker assigns
+#: partitions, a UUID in base64 (which nearly always has capitals and small letters).
 _MEMBER_ID: Final = re.compile(
     r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
     r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
@@ -30,12 +30,12 @@ _MEMBER_ID: Final = re.compile(
 
 
 def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
-    """Analyse a group.
+    """Analyse a group, and decide whether it gets a plan.
 
     Returns
     -------
-    Rows of the schema `fairlead.spark.planning.CANDIDATES`, values by column; missing values are
-    null. A group that cannot be analysed has one row, `observed`, with the error.
+    Rows of the schema `fairlead.spark.planning.CANDIDATES`: column to value, without null values. A
+    group that cannot be analysed has one row, for the assignor `observed`, with the error.
     """
     try:
         rows = _rows(group, planning)
@@ -46,7 +46,7 @@ def analyse_group(group: Group, planning: PlanningOptions) -> list[Row]:
 
 
 def _rows(group: Group, planning: PlanningOptions) -> list[Row]:
-    """Return the row of the present assignment, then those of the candidates."""
+    """Return a row for the present assignment, then a row for each candidate."""
     if group.now["error"]:
         return [{"assignor": OBSERVED, "error": group.now["error"]}]
     question = question_about(group, planning)
@@ -60,7 +60,7 @@ def _rows(group: Group, planning: PlanningOptions) -> list[Row]:
 
 
 def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
-    """Return the decision on a question, by planning options."""
+    """Return the decision on a question under the options of its policy."""
     return decide(
         question,
         assignors=planning.assignors,
@@ -71,7 +71,7 @@ def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
 
 
 def rows_of(question: Question, decision: PlanDecision, planning: PlanningOptions) -> list[Row]:
-    """Return the rows of a decision, without the columns of their key."""
+    """Return the rows of a decision, without `snapshot_id` and `group`."""
     problem, price = question.problem, planning.rules.price_per_gb
     far = None if decision.traffic is None else decision.traffic.gb_per_day(problem.owner)
     observed = {

@@ -15,7 +15,7 @@ _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def cohort_of(group: str, policies: Iterable[Policy]) -> str:
-    """Return the cohort of a group: its policy's, else a cohort with the group's name.
+    """Return the cohort that a group's policy names, else the group's name.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def discover(
     discovery
         Selects the groups that are planned.
     policies
-        Name shared cohorts.
+        The policies, which may name cohorts that groups share.
 
     Returns
     -------
@@ -71,10 +71,10 @@ def discover(
 def planned_cohorts(
     cohorts: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
 ) -> list[str]:
-    """Return the cohorts that can have groups: those named by a policy, and planned groups.
+    """Return the cohorts that can have groups.
 
-    Leaves out the cohorts of groups that discovery excludes, or that a policy puts into another
-    cohort.
+    These are the cohorts that a policy names, and those with the name of a group. The latter are
+    left out if discovery excludes the group, or if a policy puts it into another cohort.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def groups_in(
 ) -> dict[str, str]:
     """Return the groups of some cohorts, each with its cohort.
 
-    A cohort that no policy names stands for the group of the same name. The result has this group
-    even if it no longer exists, so that its absence is reported, unless discovery excludes it.
+    A cohort that no policy names stands for the group of the same name. Unless discovery excludes
+    this group, the result has it even if it no longer exists, so that its absence is reported.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def groups_in(
 
 
 def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
-    """Return the cadence of a cohort: the shortest of its policies.
+    """Return the cadence of a cohort: the shortest cadence of its policies.
 
     Returns
     -------
@@ -155,8 +155,8 @@ def overdue(
 ) -> list[str]:
     """Return the groups without a decision in the present interval of their cohort's cadence.
 
-    Intervals are counted from midnight UTC: counted from the last run, they would grow by the
-    length of a run. Groups of cohorts without a cadence are never overdue.
+    Intervals are counted from midnight UTC. If they were counted from the last run, they would grow
+    by the length of a run. Groups of cohorts without a cadence are never overdue.
 
     Parameters
     ----------
@@ -196,18 +196,18 @@ def due(
     *,
     seen: Iterable[str] = (),
 ) -> list[str]:
-    """Return the cohorts to plan now: those with an `overdue` group.
+    """Return the cohorts to plan now, which have an `overdue` group or are always due.
 
     Parameters
     ----------
     cohorts
-        All cohorts. Always due: cohorts without a cadence, and cohorts with neither a sampled group
-        nor a decision.
+        All cohorts. A cohort is always due if it has no cadence, or if none of its groups has a
+        sample or a decision.
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        Groups in the last sample. For a cohort without any of them, groups with a decision are
-        used.
+        Groups in the last sample. If a cohort has none of them, its groups with a decision are used
+        instead.
 
     Examples
     --------
@@ -233,15 +233,15 @@ def due(
 
 
 def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the fewest ranges of cohorts that cover the chosen ones and no others.
+    """Return the fewest ranges of cohorts that cover the chosen cohorts and no others.
 
-    A Dagster run covers one partition, or a range of partitions in the order in which they were
-    added.
+    A Dagster run covers one partition or a range of partitions, in the order in which partitions
+    were added.
 
     Parameters
     ----------
     chosen
-        Cohorts to plan; those that `ordered` does not have are left out.
+        Cohorts to plan. Cohorts that are not in `ordered` are left out.
     ordered
         All cohorts, in Dagster's order.
 

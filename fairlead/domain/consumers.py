@@ -20,7 +20,7 @@ class ConsumerChange:
 
 
 def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[ConsumerChange]:
-    """Return all consumers, those with the most lag before the plan first.
+    """Return all consumers, by descending lag before the plan.
 
     Parameters
     ----------

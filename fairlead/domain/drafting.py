@@ -1,6 +1,6 @@
-"""From candidates to decisions: what to store for each group of a snapshot.
+"""Decisions drafted from candidates: what to store for each group of a snapshot.
 
-Belongs here: gathering one group's rows of the snapshot's tables into a decision.
+Belongs here: combining one group's rows of the snapshot's tables into a decision.
 Does not: analysing groups (`fairlead.domain.analysis`), storing the decision (`fairlead.store`).
 """
 
@@ -29,12 +29,12 @@ from fairlead.wire.document import MemberShare
 #: Reasons for moves, if the assignor gives none.
 PLACED: Final = "had no owner"
 MOVED: Final = "the assignor's rule gives it to another member"
-#: Columns of samples with the members and their subscriptions.
+#: Columns of samples that describe a group, its members and their subscriptions.
 _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
 ]
-#: Columns of candidates with the analysis's outlook: a number per partition.
+#: Columns of candidates with the arrays of the analysis's `Outlook`.
 _OUTLOOK: Final = ("arrival_rates", "backlog", "behind_s", "capacity_used")
 #: Columns of candidates with an array per row, read one row at a time.
 _ARRAYS: Final = (
@@ -49,23 +49,23 @@ def decisions(
     policies: Sequence[Policy],
     now: datetime,
 ) -> Iterator[Decision]:
-    """Yield the decision on each group of a snapshot, by name.
+    """Yield the decision on each group of a snapshot, ordered by the group's name.
 
     Parameters
     ----------
     samples
         The snapshot, of the schema `fairlead.domain.samples.SAMPLES`.
     candidates
-        The candidates of its groups, of the schema `fairlead.spark.planning.CANDIDATES`.
+        The candidates of the snapshot's groups: schema `fairlead.spark.planning.CANDIDATES`.
     policies
         The most specific policy decides for a group.
     now
-        Time at which the plans are made; `expires_after` counts from it.
+        Time at which the plans are made; `expires_after` counts from this time.
 
     Yields
     ------
-    PlanDraft if the analysis decided on a plan, else a Decision with the reason; its outcome is
-    `failed` for groups that could not be read or planned.
+    A PlanDraft if the analysis decided on a plan, else a Decision with the reason. Its outcome is
+    `failed` if the group could not be read or planned.
     """
     by_group: dict[str, dict[str, dict[str, Any]]] = {}
     for place, row in enumerate(candidates.drop_columns(list(_ARRAYS)).to_pylist()):
@@ -160,7 +160,7 @@ def _decide(
 
 
 def _numbers(table: pa.Table, name: str, row: int) -> npt.NDArray[Any]:
-    """Return a row's list of numbers, empty if it has none."""
+    """Return the list of numbers in one row of a column, empty if the row has none."""
     values = table[name][row].values
     return np.empty(0) if values is None else np.asarray(values.to_numpy(zero_copy_only=False))
 
@@ -178,7 +178,7 @@ def _outlook(table: pa.Table, row: int) -> Outlook | None:
 def _moves(
     problem: Problem, weights: Float64, before: Int32, owner: Int32, reasons: Mapping[int, str]
 ) -> pa.Table:
-    """Return the partitions whose owner changes, as `PlanDraft.moves`."""
+    """Return the partitions whose owner changes, as the table `PlanDraft.moves`."""
     changed = np.flatnonzero(owner != before)
     topic_of = problem.topic_of[changed]
     why = [reasons.get(index, PLACED if before[index] < 0 else MOVED) for index in changed.tolist()]
@@ -197,7 +197,7 @@ def _moves(
 def _loads(
     problem: Problem, outlook: Outlook, before: Int32, owner: Int32, known: Mapping[str, Capacity]
 ) -> dict[str, MemberLoad]:
-    """Return the load of each member, before and after the plan."""
+    """Return the load of each member before and after the plan."""
     now, then = (outlook.by_member(outlook.arrivals, owners).tolist() for owners in (before, owner))
     return {
         name: MemberLoad(

@@ -1,7 +1,7 @@
 """Explanation of the policy of a group: which policy decides, why, and all its values.
 
 Belongs here: facts and sentences for people. Does not: choosing the policy
-(`fairlead.domain.policy`), printing (the command line).
+(`fairlead.domain.policy`), printing (`fairlead.surfaces.cli`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from fairlead.domain.approval import requirements
 from fairlead.domain.policy import SHARED_OPTIONS, Discovery, Policy, ranked, specificity
 
 DEFAULT: Final = "default"
-#: Keys that are not values of the explanation, or that other functions format.
+#: Keys of a policy that are not listed as values, or that other functions list.
 _APART: Final = frozenset({"groups", "options", "approval"})
 
 
@@ -26,7 +26,7 @@ class Match:
     place
         Position among the `[[policies]]` of the file, from 1.
     pattern
-        Its `groups`.
+        The policy's `groups`.
     literals
         Number of literal characters in the pattern.
     decides
@@ -48,10 +48,10 @@ class Value:
     key
         As in the file: `approval.max_moves`, `options.sticky-lag-aware.band`.
     value
-        For JSON; durations in ISO 8601. None: no limit, or not set.
+        Value as JSON, durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2` or `default`. If an assignor's option comes from a key of the policy, also
-        that key.
+        `[[policies]] 2` or `default`. If a key of the policy sets an assignor's option, the name of
+        the key is added.
     """
 
     key: str
@@ -76,7 +76,7 @@ class Explanation:
     values
         All values of the policy.
     approval
-        Conditions for the approval of a plan, as sentences.
+        Conditions on which a plan is approved, as sentences.
     """
 
     group: str

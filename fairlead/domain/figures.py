@@ -1,7 +1,7 @@
 """The figures of groups, members, partitions and plans: name, label, unit, meaning and format.
 
-Belongs here: one entry per figure, which every surface uses. Does not: computing them, except
-`adherence` and `imbalance`.
+Belongs here: one entry for each figure, which all pages, commands, metrics and views use. Does not:
+computing figures, except `adherence` and `imbalance`.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,9 +38,9 @@ class Figure:
     unit
         A key of `_FORMATS`; "" for a plain number.
     meaning
-        One sentence: comment of the column, help of the metric, hint on pages, row in the docs.
+        One sentence, used as comment of the column, help of the metric, hint on pages, and in docs.
     none
-        The text for people if there is no value.
+        The text that people see if there is no value.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Figure:
 
 # fmt: off
 _ALL: Final = (
-    # Forecasts for a group; the first three also for a candidate.
+    # Forecasts for a group; candidates have the first three, too.
     Figure("forecast_time_lag_s", "Forecast lag", "seconds",
         "How far behind the worst partition is forecast to be at the policy's horizon."),
     Figure("utilisation", "Most utilised consumer", "share",
@@ -138,7 +138,7 @@ _ALL: Final = (
 # fmt: on
 FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
 
-#: Suffixes of column names and their meaning; views.sql uses the same.
+#: Suffixes of column names, and their meaning; views.sql uses the same suffixes.
 _WHICH: Final = {
     "worst": "Worst of the day",
     "before": "Before the plan",
@@ -148,7 +148,7 @@ _WHICH: Final = {
 
 
 def figure(column: str) -> Figure:
-    """Return the figure of a column; its name may have a suffix for a day or a plan.
+    """Return the figure of a column, whose name may have a suffix such as `_before`.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def figure(column: str) -> Figure:
 
 
 def adherence(as_planned: int, planned: int) -> float | None:
-    """Return the share of planned partitions with their planned owner; 1 only if all are.
+    """Return the share of planned partitions that have their planned owner; 1 only if all have.
 
     Examples
     --------

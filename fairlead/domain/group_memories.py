@@ -1,6 +1,6 @@
 """Memories of groups: results of earlier analyses that the next analysis uses.
 
-Belongs here: the values. Does not: reading them (`fairlead.store`), nor the analysis (`analysis`).
+Belongs here: the values. Does not: reading them (`fairlead.store`), nor computing (`analysis`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ class GroupMemories:
     Parameters
     ----------
     capacities
-        Group to the known speeds of its members.
+        Group to the known capacities of its members.
     changes
         Group to the times at which its last plans took effect, ascending.
     samples
         Group to the newest sample stored for its page.
     costs
-        Group to its costs, by `Costs.rows`.
+        Group to its costs, as returned by `Costs.rows`.
     """
 
     capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)

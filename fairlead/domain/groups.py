@@ -1,6 +1,6 @@
 """Consumer groups, members, commits and log offsets, as brokers return them.
 
-Belongs here: values. Does not: requests to brokers (`fairlead.kafka`), nor the table of samples.
+Belongs here: the values. Does not: requests to brokers (`fairlead.kafka`), nor the sample table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ class TopicCommits(NamedTuple):
     Parameters
     ----------
     partitions, offsets
-        Partition numbers and committed offsets, both of shape (K,), none below zero.
+        Partition numbers and committed offsets, both of shape (K,) and not negative.
     metadata
-        The string stored with each commit, as Kafka stores it; b"" if there is none.
+        The metadata string of each commit, as bytes; empty if there is none.
     """
 
     partitions: npt.NDArray[np.int32]
@@ -50,10 +50,10 @@ class LiveMember:
     partitions
         Owned partitions: topic to numbers, ascending.
     generation
-        Generation in which it last owned partitions, if its protocol version includes it; if the
-        broker assigns, the member's epoch.
+        Generation in which the member last owned partitions, if its protocol version reports it. If
+        the broker assigns partitions: the member's epoch.
     rack
-        `client.rack`, if its protocol version includes it (KIP-881).
+        `client.rack`, if the member's protocol version reports it (KIP-881).
     """
 
     member_id: str
@@ -72,13 +72,13 @@ class GroupProblem(Enum):
     #: The group does not exist (any more).
     ABSENT = "absent"
     REBALANCING = "rebalancing"
-    #: The coordinator is moving or loading.
+    #: The coordinator is being moved, or is loading its state.
     COORDINATOR_MOVING = "coordinator moving"
-    #: The client asked a broker that was the coordinator before.
+    #: The broker that was asked is no longer the group's coordinator.
     NOT_COORDINATOR = "not the coordinator"
     #: The coordinator returned any other error.
     NOT_DESCRIBED = "not described"
-    #: The group has the other protocol, classic or consumer: ask with the other request.
+    #: The group uses the other protocol (classic or consumer), for which there is another request.
     OTHER_TYPE = "other type"
 
 
@@ -89,9 +89,9 @@ class GroupDescription:
     Parameters
     ----------
     group, state, protocol
-        From the coordinator: its id; `Stable`, `Empty`, ...; the assignor's name.
+        As returned by the coordinator: id; state (`Stable`, `Empty`, ...); name of the assignor.
     members
-        By name. Only known in the states `Stable` and `Empty`.
+        Ascending by name. Known only in the states `Stable` and `Empty`.
     error
         Why the group cannot be planned now; None if it can.
     problem
@@ -99,8 +99,8 @@ class GroupDescription:
     group_type
         `classic` or `consumer`.
     topic_ids
-        Topic to its id, as Kafka writes it, if the coordinator returns it: assignors in brokers
-        use ids, not names.
+        Topic to its id as text, if the coordinator returns ids. Assignors in brokers use ids, not
+        names.
     """
 
     group: str
@@ -139,11 +139,11 @@ class LiveGroup:
     Parameters
     ----------
     group, state, protocol
-        Its id; `Stable` or `Empty`; the assignor in use.
+        The group's id; `Stable` or `Empty`; the name of the assignor in use.
     members
         Ascending by name.
     partition_counts
-        Existing topics with a subscriber, to their numbers of partitions.
+        Topic to its number of partitions, for existing topics with a subscriber.
     observed_at
         Time of the request; time-zone-aware.
     group_type
@@ -166,13 +166,13 @@ class LogOffsets:
     Parameters
     ----------
     starts
-        Topic to the index of its partition 0; topics that do not exist are missing.
+        Topic to the index of its partition 0 in the arrays; topics that do not exist are missing.
     counts
         Topic to number of partitions.
     begin, end
         Log start offset and high watermark, int64 of shape (P,); -1: could not be read.
     unreadable
-        Existing topics with partitions that could not be read, to the reason.
+        Topic to the reason, for existing topics with partitions that could not be read.
     """
 
     starts: Mapping[str, int]
@@ -188,15 +188,15 @@ class LogOffsets:
 
 @dataclass(frozen=True, eq=False)
 class FetchSources:
-    """Racks to fetch from and log sizes of P partitions.
+    """Racks from which P partitions can be fetched, and sizes of their logs.
 
     Parameters
     ----------
     rack_sets
-        Sets of racks, ascending each.
+        Distinct sets of racks, each ascending.
     rack_set
-        For each partition, index in `rack_sets` of the racks to fetch from, int32 of shape (P,), in
-        the order of `LogOffsets`; -1: not known.
+        For each partition, the index in `rack_sets` of the racks from which it can be fetched,
+        int32 of shape (P,), in the order of `LogOffsets`; -1: not known.
     log_bytes
         Size of the leader's log, int64 of shape (P,); -1: not known.
     """

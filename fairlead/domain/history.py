@@ -1,11 +1,11 @@
-"""Retention of samples, and the history that an analysis uses."""
+"""How long samples are kept, and how much history an analysis uses."""
 
 from datetime import timedelta
 from typing import Final
 
 #: All samples of this age or less are kept.
 EVERY_SAMPLE: Final = timedelta(hours=1)
-#: Older samples are thinned out to one per interval of this length.
+#: Samples older than `EVERY_SAMPLE` are thinned out to one per interval of this length.
 THINNED_TO: Final = timedelta(minutes=15)
 #: Age of the oldest sample that is analysed.
 HISTORY: Final = timedelta(days=1)

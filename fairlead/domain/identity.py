@@ -1,7 +1,8 @@
 """Identity of people on pages: how a proxy proves it, and how names are compared.
 
-Belongs here: the settings of both proofs, and the comparison. Does not: checking a request
-(`fairlead.surfaces.web.identity`), nor rights, which the database has.
+Belongs here: the settings of both proofs (a signed token, or a header with a secret), and comparing
+names. Does not: checking a request (`fairlead.surfaces.web.identity`), nor permissions, which the
+database checks.
 """
 
 import re
@@ -15,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Only algorithms with a private key of the issuer: with a shared key, every holder could sign.
+#: Only algorithms in which the issuer alone can sign: with a shared key, every holder could.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
@@ -24,16 +25,17 @@ FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-#: Controls, formats (zero width, bidi), surrogates, private use, unassigned, line ends.
+#: Unicode categories of invisible characters: control, format (zero width, bidi), surrogate,
+#: private use, unassigned, line end.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-#: Other invisible characters: joiners, fillers, blanks, variation selectors.
+#: Invisible characters of other categories: joiners, fillers, blanks, variation selectors.
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
 
 
 def _no_wiretap(url: str) -> str:
-    """Refuse an address without TLS: others on the network could replace the keys."""
+    """Refuse an address without TLS, because others on the network could replace the keys."""
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("must be an address such as https://login.example/keys")
@@ -103,7 +105,7 @@ def person_named(name: str) -> str:
     Parameters
     ----------
     name
-        From the proxy.
+        The name that the proxy sent.
 
     Raises
     ------
@@ -119,7 +121,7 @@ def person_named(name: str) -> str:
     ValueError: the name has invisible characters
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    folded = re.sub(" +", " ", folded).strip()  # as browsers show it
+    folded = re.sub(" +", " ", folded).strip()  # browsers show several spaces as one
     if not folded:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:
@@ -132,7 +134,7 @@ def person_named(name: str) -> str:
 
 
 def is_among(person: str, patterns: Iterable[str]) -> bool:
-    """Whether a person, by `person_named`, matches a pattern.
+    """Return whether a person's name, from `person_named`, matches any pattern.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The keys of a hot partition, and the effect of more partitions.
 
 Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Does not:
-estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`). Pure.
+estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`).
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ Row = dict[str, Any]
 SHOWN: Final = 10
 #: Numbers of partitions to try, as multiples of the present one.
 _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
-#: Without consumers, more partitions help if the largest load is at most this share of today's
-#: largest.
+#: If no consumers are known: more partitions help if the largest load becomes at most this share of
+#: the present largest load.
 _RELIEF: Final = 2 / 3
 _PARTITIONERS: Final = {
     "murmur2": "Producers place keys by murmur2, Java's default: {} of the sampled keys.",
@@ -46,8 +46,8 @@ class Readers:
     seconds
         Reported seconds per record, shape (P,); None: not all are known.
     arrivals, backlog, behind_s
-        For the topic's partitions, then the group's other partitions, shape (Q,): usual
-        records a second, usual records, and time lag in seconds.
+        For the topic's partitions, then the group's other partitions, each of shape (Q,): usual
+        records a second, backlog in usual records, and time lag in seconds.
     target, horizon_s
         Target utilisation; horizon of the forecast.
     """
@@ -70,26 +70,28 @@ def key_report(
     readers: Readers | None = None,
     show_keys: bool = False,
 ) -> Row:
-    """Report on a sample.
+    """Return a report about the keys in a sample.
 
     Parameters
     ----------
     partition
-        Partition whose keys are listed; None: those of the topic.
+        Partition whose keys are listed; None: list the keys of the topic.
     to
         Number of partitions to compare with; None: the smallest number that helps.
     readers
         The consumers; None: nothing is forecast.
     show_keys
-        Show keys instead of the start of their SHA-256.
+        Whether to show keys instead of the start of their SHA-256.
 
     Returns
     -------
-    topic; verdict, a sentence; keys, by `KeyShares.heaviest`, by name; without_key, the share of
-    records without a key; partitioner; scenarios, the topic as it is and with more partitions:
-    partitions, shares (of records, per partition), largest (share), and today and wanted, from
-    `consumers_under`, with the group's consumers and with the wanted number; records, of the
-    window; sampled and bytes, of the sample; notes, sentences about both.
+    `topic`; `verdict`: a sentence; `keys`: rows of `KeyShares.heaviest`, each with the key's name;
+    `without_key`: share of records without a key; `partitioner`; `scenarios`: the topic as it is
+    and, if the effect is known, with more partitions; `records`: number of records in the window;
+    `sampled`, `bytes`: number and bytes of the sampled records; `notes`: sentences about the
+    partitioner and the sample. A scenario has the number of `partitions`; the `shares` of records
+    per partition and the `largest` of these; and `today` and `wanted`: `consumers_under` for the
+    group's consumers and for the number of consumers needed.
     """
     now = _scenario(shares, shares.partitions, readers)
     then, verdict = _compare(shares, now, to, readers)
@@ -111,7 +113,7 @@ def key_report(
 
 
 def _name(key: bytes, *, show_keys: bool) -> str:
-    """Return the start of a key's SHA-256, or the key; bytes that are not UTF-8 are escaped.
+    """Return the start of a key's SHA-256, or the key with escapes for bytes that are not UTF-8.
 
     Examples
     --------
@@ -140,7 +142,7 @@ def _notes(shares: KeyShares) -> list[str]:
 def _compare(
     shares: KeyShares, now: Row, to: int | None, readers: Readers | None
 ) -> tuple[Row | None, str]:
-    """Return the scenario with more partitions, None if its effect is unknown, and the verdict."""
+    """Return the scenario with more partitions (None if its effect is unknown) and the verdict."""
     if shares.placement[0] == "unknown":
         return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]
@@ -168,7 +170,7 @@ def _compare(
 
 
 def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
-    """Return the effect of `count` partitions: measured for the present number, else expected."""
+    """Return the effect of `count` partitions: measured for the present number, else estimated."""
 
     def load(worth: Float64) -> Float64:
         present = count == shares.partitions
@@ -189,20 +191,20 @@ def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
 
 
 def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Row:
-    """Forecast consumers that share partitions as evenly as possible.
+    """Forecast consumers that share the group's partitions as evenly as possible.
 
-    Unread records stay in the partitions that have them today.
+    Unread records stay in the partitions in which they are today.
 
     Parameters
     ----------
     loads
         Usual records a second that each of the topic's N partitions gets, shape (N,).
     capacities
-        Of the consumers, in usual records a second, shape (M,).
+        Capacities of the consumers, in usual records a second, shape (M,).
 
     Returns
     -------
-    count, of consumers; utilisation, of the most utilised one; time_lag_s, at the horizon.
+    `count`: number of consumers; `utilisation` of the most utilised; `time_lag_s` at the horizon.
     """
     present = readers.costs.size
     arrivals = np.append(loads, readers.arrivals[present:])

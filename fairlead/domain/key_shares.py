@@ -1,7 +1,7 @@
 """Shares of keys and loads of partitions, estimated from a sample of records.
 
 Belongs here: shares with intervals, the producers' partitioner, and the load of N partitions. Does
-not: sampling (`record_sample`), consumers (`key_report`). Pure.
+not: sampling (`record_sample`), consumers (`key_report`).
 """
 
 from functools import cached_property
@@ -20,9 +20,9 @@ Partitioner = Literal["murmur2", "crc32", "assumed", "unknown"]
 
 #: Half the width of a 90 % interval, in standard deviations.
 _Z: Final = 1.645
-#: Minimum share of sampled keys in the partition that the producers' partitioner chooses.
+#: A partitioner is the producers' if it explains the partitions of this share of sampled keys.
 _PLACED: Final = 0.95
-#: Above this number of occurrences, a key's frequency in the sample is used as it is.
+#: `load_of` corrects the frequency of keys that occur at most this often in the sample.
 _RARE: Final = 5
 
 
@@ -41,11 +41,11 @@ class KeyShares:
     keys
         The different keys.
     read, records
-        Number of records of each partition in the sample and in the window, shape (P,): compaction
-        and transactions leave gaps between offsets.
+        Number of records of each partition in the sample, and estimated number in the window, shape
+        (P,): compaction and transactions leave offsets without a record.
     offsets_per_record
-        Number of offsets in the window per record, at least 1, shape (P,). Consumers' rates count
-        offsets.
+        Number of offsets in the window per record, at least 1, shape (P,), because rates of
+        consumers count offsets.
     """
 
     def __init__(self, sample: RecordSample, seconds: Float64 | None = None) -> None:
@@ -54,22 +54,21 @@ class KeyShares:
         self.partitions = spans.size
         encoded = sample.cells["key"].combine_chunks().dictionary_encode()
         self.keys: list[bytes] = encoded.dictionary.to_pylist()
-        # Each cell's key (index; K: no key), run, and number of occurrences.
+        # Key (as an index; K: no key), run and number of occurrences of each cell.
         self._key: Int64 = pc.fill_null(encoded.indices, len(self.keys)).to_numpy().astype(np.int64)
         self._run, self._count = (sample.cells[name].to_numpy() for name in ("run", "count"))
         self._in_run = _sums(self._run, self._count, lengths.size).reshape(lengths.shape)
         self.read: Float64 = self._in_run.sum(axis=0)
         offsets = lengths.sum(axis=0)
         self._covered: Float64 = offsets / np.maximum(spans, 1)
-        # Assumes that a partition without a run has as many records per offset as the others.
+        # Assume that a partition without a run has as many records per offset as the others.
         density = self.read.sum() / offsets.sum()
         known = self.read / np.where(offsets > 0, self._covered, 1.0)
         self.records: Float64 = np.where(offsets > 0, known, density * spans)
         self.offsets_per_record: Float64 = np.maximum(spans / np.maximum(self.records, 1.0), 1.0)
-        #: Records of the window for each sampled record.
+        #: Number of records in the window that each sampled record stands for.
         self._scale: Float64 = self.records / np.maximum(self.read, 1.0)
-        # Pairs of key and partition, without repetitions, and the number of sampled records of
-        # each.
+        # Distinct pairs of a key and a partition, and the number of sampled records of each pair.
         pairs, back = np.unique(
             self._key * self.partitions + self._run % self.partitions, return_inverse=True
         )
@@ -96,8 +95,9 @@ class KeyShares:
 
         Returns
         -------
-        Rows of key: its bytes; share, low, high: of the window's records, with a 90 % interval;
-        time_share: of the consumers' time, None if not reported; partitions: those with the key.
+        Rows with `key`: its bytes; `share`, `low`, `high`: its share of the window's records, with
+        a 90 % interval; `time_share`: its share of the consumers' time, None if not reported;
+        `partitions`: the partitions with this key.
         """
         every = np.ones(self.partitions)
         shares = self._shares(every)
@@ -123,7 +123,8 @@ class KeyShares:
     def _variance(self, key: int) -> float:
         """Return the variance of a key's share: between runs or records, whichever is larger.
 
-        Runs are the clusters of a ratio estimate: neighbouring records often have the same key.
+        Neighbouring records often have the same key, so the records of a run are not independent.
+        Therefore runs are the clusters of a ratio estimate.
         """
         mine, read = self._key == key, np.maximum(self.read, 1.0)
         hits = _sums(self._run[mine], self._count[mine], self._in_run.size)
@@ -137,7 +138,7 @@ class KeyShares:
 
     @cached_property
     def placement(self) -> tuple[Partitioner, float]:
-        """The producers' partitioner, and the share of sampled keys that confirm it.
+        """The producers' partitioner, and the share of sampled keys that it explains.
 
         If murmur2 and CRC32 agree, as with one partition, murmur2 is assumed.
         """
@@ -147,7 +148,7 @@ class KeyShares:
             hashed = hashes[key]
             right = (hashed % self.partitions == partition)[hashed >= 0]
             placed[name] = float(right.mean()) if right.size else 1.0
-        name = max(placed, key=placed.__getitem__)  # the first one, if they are equal
+        name = max(placed, key=placed.__getitem__)  # the first, if both explain equally many
         if placed[name] < _PLACED:
             return "unknown", placed[name]
         return ("assumed" if min(placed.values()) >= _PLACED else name), placed[name]
@@ -160,12 +161,13 @@ class KeyShares:
         return {"murmur2": np.array([*java, -1]), "crc32": np.array([*librdkafka, -1])}
 
     def load_of(self, count: int, worth: Float64) -> Float64:
-        """Estimate the load of N partitions: sampled records go where their keys are placed.
+        """Estimate the load of N partitions. Sampled records go where their keys are placed.
 
-        Rare keys of the sample also stand for keys that it missed: by Good and Turing's estimate, a
-        key that occurs r times would occur (r + 1) n(r + 1) / n(r) times in another sample, if n(r)
-        keys occur r times. The rest of a rare key's records, and records without a key, are spread
-        evenly over the partitions to which keys of their present partition can go.
+        Rare keys of the sample also stand for keys that the sample missed. By Good and Turing's
+        estimate, a key that occurs r times would occur (r + 1) n(r + 1) / n(r) times in another
+        sample, if n(r) keys occur r times. A rare key's records beyond this number, and records
+        without a key, are spread evenly over the partitions to which keys of their present
+        partition can go.
 
         Parameters
         ----------
@@ -188,11 +190,11 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # partition p's keys go to partitions congruent to p
+        common = gcd(self.partitions, count)  # keys of partition p go to partitions congruent to p
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # for partitions without a run
+        load *= (self.records * worth).sum() / load.sum()  # add partitions without a run
         return load
 
 

@@ -1,4 +1,4 @@
-"""Requests for plans: the analysis of samples makes them, and decisions answer them.
+"""Requests for plans: the analysis of samples makes requests, and decisions answer them.
 
 Belongs here: the requests, and which of them are open. Does not: sampling and analysing
 (`fairlead.workflows`), cadences (`cohorts`), starting runs.
@@ -49,10 +49,10 @@ def unanswered(
     again: timedelta,
     now: datetime,
 ) -> dict[str, PlanRequest]:
-    """Return the open requests, which no decision has answered.
+    """Return the open requests: those that no decision has answered.
 
-    A decision after the last sample answers a request. A decision between the first and the last
-    sample answers it only for the time `again`, in which its plan may wait for approval.
+    A decision after a request's last sample answers the request. A decision between its first and
+    last sample answers it only for the time `again`, in which the plan may wait for approval.
 
     Parameters
     ----------

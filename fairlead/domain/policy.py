@@ -1,6 +1,6 @@
 """Policies: which groups are planned, how, and which plans are approved automatically.
 
-Belongs here: policies in `fairlead.toml`, and choosing the one for a group. Does not: carrying out
+Belongs here: policies in `fairlead.toml`, and choosing a group's policy. Does not: carrying out
 decisions (`fairlead.workflows`), explaining the choice (`fairlead.domain.explanation`).
 """
 
@@ -27,12 +27,12 @@ from fairlead.common.wrong_values import what_is_wrong
 from fairlead.domain.analysis.rules import Rules
 from fairlead.domain.identity import FourEyes
 
-#: Parts of a shell pattern that are not literal; also the set `[!]]`.
+#: Wildcards of a shell pattern, including sets such as `[!]]`.
 _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
 
-#: Keys of a policy that are also options of the assignors that have them.
+#: Keys of a policy that are also options of assignors: they apply to all assignors that have them.
 SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
@@ -40,7 +40,7 @@ Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
 Duration = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
-#: `by_duration:` and a text that Java's Duration parses: days, hours, minutes, seconds (KIP-1106).
+#: `by_duration:` and a duration that Java can parse: days, hours, minutes, seconds (KIP-1106).
 _BY_DURATION: Final = re.compile(
     r"by_duration:P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d{1,9})?S)?)?", re.IGNORECASE
 )
@@ -102,10 +102,10 @@ class RackPrice(_Rule):
 
 
 class Policy(_Rule):
-    """How the groups that match a pattern are planned.
+    """How to plan the groups that match a pattern.
 
-    Of the policies that match, the one whose pattern has the most literal characters decides; of
-    several with the same number, the first. The others have no effect.
+    If several policies match a group, the policy whose pattern has the most literal characters
+    applies; among equals, the first in the file. The others have no effect.
     """
 
     groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
@@ -199,7 +199,7 @@ class Policy(_Rule):
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, value: Any) -> Any:
-        """Convert false to none, and refuse true, which does not name who checks."""
+        """Convert false to None, and refuse true, which does not name who checks."""
         if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '
@@ -210,7 +210,7 @@ class Policy(_Rule):
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, value: Any) -> Any:
-        """Report only the errors of the price, without those of the alternative, a string."""
+        """Parse a price here, because pydantic would also report that it is not a string."""
         if isinstance(value, RackPrice) or value in ("ignore", "prefer"):
             return value
         if not isinstance(value, dict):
@@ -274,7 +274,7 @@ class Policy(_Rule):
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:
-        """Return the options of an assignor: its own section's, then the policy's.
+        """Return an assignor's options: the policy's shared ones, overridden by its own section.
 
         Examples
         --------
@@ -309,7 +309,7 @@ class Discovery(_Rule):
     exclude: tuple[str, ...] = ()
 
     def covers(self, group: str) -> bool:
-        """Whether an include pattern and no exclude pattern matches."""
+        """Return whether an include pattern matches the group, and no exclude pattern does."""
         return any(fnmatchcase(group, pattern) for pattern in self.include) and not any(
             fnmatchcase(group, pattern) for pattern in self.exclude
         )
@@ -328,9 +328,9 @@ def policy_for(group: str, policies: Iterable[Policy]) -> Policy:
 
 
 def ranked(group: str, policies: Iterable[Policy]) -> list[tuple[int, Policy]]:
-    """Return the policies that match a group, with their places in the file from 1.
+    """Return the policies that match a group, each with its position in the file, from 1.
 
-    The first one decides.
+    The first policy in the result decides.
 
     Examples
     --------

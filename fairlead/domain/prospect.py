@@ -1,6 +1,6 @@
-"""Forecasts of a group under any plan, from its analysis.
+"""Forecasts of a group for any plan, from its analysis.
 
-They allow comparing an earlier plan with a new one by the same figures.
+They allow comparing an earlier plan with a new plan by the same figures.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from fairlead.domain.as_problem import Shares, assignment_of, planned
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """The outlook of a group, and the horizon of its forecast in seconds."""
+    """The outlook of a group, and the horizon in seconds of its forecasts."""
 
     problem: Problem
     outlook: Outlook
     horizon_s: float
 
     def forecast(self, plan: Shares) -> Forecast:
-        """Return the forecast under a plan for the same members and partitions."""
+        """Return the forecast for a plan with the same members and partitions."""
         owner = assignment_of(self.problem, planned(plan)).owner
         return self.outlook.forecast(owner, self.horizon_s)

@@ -1,10 +1,10 @@
 """Reconciliation: the next step of a group whose plan topic and database may differ.
 
-Belongs here: the table of steps, as a pure function. Does not: reading both sides, or carrying a
-step out (`fairlead.workflows.reconciling`).
+Belongs here: the table of steps, as a pure function. Does not: reading the topic and the database,
+or carrying out a step (`fairlead.workflows.reconciling`).
 
-The table also has the states after a crash, a lost response or a foreign record, and when a lease
-is due. Each step leads to another state of the table.
+The table also covers the situations after a crash, after a lost response, after another program
+wrote a record, and when a lease is due. Each step leads to another row of the table.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ WHO_TRIES_AGAIN: Final = f"the sensor {SENSOR} tries again"
 
 
 class Action(Enum):
-    """The action of a step."""
+    """What a step does."""
 
     NOTHING = auto()
     SEND = auto()
@@ -53,9 +53,10 @@ class Objection:
     Parameters
     ----------
     reason
-        In words.
+        A sentence.
     ends
-        Whether it makes the plan permanently stale; False: the plan waits and is tried again.
+        Whether the objection makes the plan permanently stale; False: the plan waits, and is tried
+        again.
     passing
         Whether the reason is temporary, like a rebalance.
     """
@@ -72,17 +73,17 @@ class Situation:
     Parameters
     ----------
     on_its_way
-        Kind of the record in the outbox that may not have been sent.
+        Kind of the record in the outbox, which may or may not have been sent; None: no record.
     arrived
         Whether that record is in the topic.
     approved
         Whether an approved plan waits for publication.
     objection
-        Objection to sending the plan that is on its way or approved.
+        Objection to sending the plan that is in the outbox or approved.
     followed
-        Kind of the record that the database last stored as sent: a plan, or its withdrawal.
+        Kind of the record that the database last stored as sent: a plan, or a withdrawal.
     difference
-        How the group's newest record in the topic differs from the followed record; empty if equal.
+        How the group's newest record in the topic differs from that record; empty if equal.
     damage
         The error of the published plan's stored document; empty if it is intact.
     lease
@@ -106,7 +107,7 @@ class Situation:
 
     @property
     def ends(self) -> bool:
-        """Whether an objection ends the plan: it becomes stale."""
+        """Whether there is an objection that makes the plan permanently stale."""
         return self.objection is not None and self.objection.ends
 
     @property
@@ -122,7 +123,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next step of a group, with a reason unless the state implies one."""
+    """The next step of a group, with the reason if the situation does not imply one."""
 
     action: Action
     reason: str = ""
@@ -133,9 +134,9 @@ _GOING: Final = (
     "the group no longer exists: its plan is withdrawn when its lease ends, unless the group "
     "exists again by then"
 )
-#: State of a group, step, reason. The first row that fits decides.
+#: Condition of a situation, action, reason. The first row whose condition is true decides.
 TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (
-    # A record in the outbox may not have been sent.
+    # There is a record in the outbox, which may or may not have been sent.
     (lambda of: of.on_its_way and of.arrived, Action.FINISH, lambda _: ""),
     (lambda of: of.on_its_way == "withdrawn", Action.WITHDRAW, lambda _: ""),
     (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),
@@ -154,19 +155,19 @@ TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Sit
         Action.WITHDRAW,
         lambda _: _GONE,
     ),
-    # Nothing changes: the topic should have the followed record.
+    # Nothing changes, so the topic should have the record that was last sent.
     (lambda of: of.damage and (of.difference or of.due), Action.ALARM, lambda of: of.damage),
     (lambda of: of.difference, Action.RENEW, lambda of: of.difference),
     (lambda of: of.due and of.exists, Action.RENEW, lambda _: ""),
     (lambda of: of.due, Action.ALARM, lambda _: _GOING),
-    # An approved plan waits: it is frozen, or cannot be checked now.
+    # An approved plan waits, because it is frozen or cannot be checked now.
     (lambda of: of.approved, Action.ALARM, lambda of: of.why),
     (lambda _: True, Action.NOTHING, lambda _: ""),
 )
 
 
 def decide(group: Situation) -> NextStep:
-    """Return the next step of a group, by `TABLE`.
+    """Return the next step of a group according to `TABLE`.
 
     Examples
     --------
@@ -181,7 +182,7 @@ def decide(group: Situation) -> NextStep:
 
 
 def renewed_after(lease: timedelta) -> timedelta:
-    """Return the age at which a lease is renewed: a third, so that two renewals may fail.
+    """Return the age at which to renew a lease: a third of it, so that two renewals may fail.
 
     Examples
     --------

@@ -15,8 +15,8 @@ import pyarrow as pa
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 
-#: Occurrences of a key in a run; the run is its number in `Runs`. A null key: records without a
-#: key. A pair of run and key may have several rows.
+#: Rows count how often a key occurs in a run. `run` is the run's number, see `Runs`; `key` is null
+#: for records without a key. Several rows may have the same run and key.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
 #: Minimum number of turns; from fewer, the variance between runs cannot be estimated.
 _FEWEST: Final = 8
@@ -29,11 +29,11 @@ class LogWindow:
     Parameters
     ----------
     topic
-        Its name.
+        The topic's name.
     begin, end
-        First offset, and the one after the last, int64 of shape (P,).
+        First offset, and the offset after the last, int64 of shape (P,).
     seconds
-        Length of the window.
+        Length of the window in seconds.
     """
 
     topic: str
@@ -48,7 +48,7 @@ class LogWindow:
 
 
 class Runs(NamedTuple):
-    """Runs of offsets to read: in each of T turns one run of each partition, int64 of shape (T, P).
+    """Runs of offsets to read, one of each partition in each of T turns, int64 of shape (T, P).
 
     Run number t P + p belongs to partition p in turn t. A partition's runs are in random order, so
     that the first turns are a fair sample if reading stops early.
@@ -56,7 +56,7 @@ class Runs(NamedTuple):
     Parameters
     ----------
     begin, stop
-        First offset, and the one after the last; the same if a run is empty.
+        First offset, and the offset after the last. Both are the same if a run is empty.
     """
 
     begin: Int64
@@ -74,7 +74,7 @@ class RecordSample:
     cells
         Table of the schema `CELLS`.
     bytes, seconds
-        Bytes and seconds of reading.
+        Number of bytes that were read, and seconds that this took.
     stopped
         Whether the limit of bytes or seconds ended reading early.
     """
@@ -88,14 +88,14 @@ class RecordSample:
 
 
 def plan_runs(window: LogWindow, records: int, runs: int, *, seed: int = 0) -> Runs:
-    """Divide each partition into equal stretches, and choose a run at random in each stretch.
+    """Divide each partition into equal stretches, and choose a random run in each stretch.
 
     Parameters
     ----------
     window
-        With P partitions.
+        The part of the log to sample, with P partitions.
     records
-        Number of offsets to read, in proportion to the partitions' offsets in the window.
+        Number of offsets to read, divided in proportion to each partition's offsets in the window.
     runs
         Number of runs; fewer if the window is read whole, more if there are many partitions.
     seed

@@ -1,4 +1,4 @@
-"""Decisions and plans, as they are stored and read.
+"""Decisions and plans: drafts before they are stored, and stored values.
 
 Belongs here: drafts of decisions, and stored plans with integrity checks. Does not: SQL
 (`fairlead.store`), nor the document's format (`fairlead.wire.document`).
@@ -28,7 +28,7 @@ from fairlead.wire.document import MemberShare, PlanDocument, content_hash
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """The findings of an analysis of a group.
+    """Findings of the analysis of a group.
 
     Parameters
     ----------
@@ -40,17 +40,17 @@ class Findings:
     consumers_wanted, consumers_why
         Number of consumers that are enough, and the reason. None: unknown, or more would not help.
     costs
-        Known costs of records: topic to partition to low, value and high.
+        Known costs of records, as returned by `Costs.intervals`.
     remembered_costs
-        Costs for the next analysis, by `Costs.rows`.
+        Costs for the next analysis, as returned by `Costs.rows`.
     reported
-        Reported work as JSON, by `MeasuredWork.row`; empty if there is none.
+        Reported work as JSON, as returned by `MeasuredWork.row`; empty if there is none.
     capacities
         Member to its capacity, for the next analysis.
     seen
-        The sample, which replaces the group's last one; None in planning runs.
+        The sample, to be stored as the group's last one; None in planning runs.
     kept
-        The sample, if it becomes part of the group's history; see `StoredSample.is_news`.
+        The same sample if it is also stored in the group's history (`StoredSample.is_news`).
     """
 
     diagnosis: str
@@ -70,7 +70,7 @@ class Findings:
     kept: StoredSample | None = None
 
     def columns(self) -> dict[str, Any]:
-        """Return the findings of an analysis as columns of the table of candidates."""
+        """Return the findings as columns of the table of candidates."""
         values = {name: getattr(self, name) for name in _COLUMNS}
         return values | {
             "names": list(self.names),
@@ -107,7 +107,7 @@ def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberLoad:
-    """Load and capacity of one member in an analysis, in usual records of the group a second.
+    """Load and capacity of one member in an analysis, in usual records a second.
 
     Pages show shares of these values, never this unit.
 
@@ -116,11 +116,11 @@ class MemberLoad:
     before, after
         Arrivals in the member's present partitions, and in its planned partitions.
     capacity
-        Its capacity in the forecast; 0 if no member's is known.
+        Its capacity in the forecast; 0 if no member's capacity is known.
     seen
-        The highest measured speed; None: unknown.
+        Its known capacity, or a lower bound of it, from samples; None: unknown.
     measured
-        Whether the member was at its limit then; else `capacity` is an assumption.
+        Whether `seen` was measured at the member's limit. If not, `capacity` is an assumption.
     """
 
     before: float
@@ -162,14 +162,14 @@ class Analysed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decision:
-    """The decision on a group in a snapshot: to change nothing, or, as `PlanDraft`, to plan.
+    """The decision on a group in a snapshot. A decision to plan is a `PlanDraft`.
 
     Parameters
     ----------
     group, snapshot_id, snapshot_at
-        The group and its snapshot; time-zone-aware.
+        The group and its snapshot; `snapshot_at` is time-zone-aware.
     outcome, reason
-        The outcome, and a sentence.
+        The outcome, and a sentence that explains it.
     observed
         Metrics of the present assignment; None if it is not known.
     candidates
@@ -190,7 +190,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlanDraft(Decision):
-    """The decision to propose a plan: the plan, without its version.
+    """The decision to propose a plan, with all of the plan except its version.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class PlanDraft(Decision):
     partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
-        `database` or `proxy`, which checks that proposer and approver differ; None: no check.
+        `database` or `proxy`: who checks that proposer and approver differ; None: nobody.
     shadow
         Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
@@ -275,13 +275,13 @@ class StoredPlan:
     Parameters
     ----------
     reason
-        Why the plan was made, and why from this candidate.
+        Why the plan was made, and why from the chosen candidate.
     document
         The exact bytes that are published.
     sha256, approved_sha256
         The stored hash of `document`, and the approved hash; None: not approved.
     topic, partition, record_offset
-        Position of its record; None if not published.
+        Position of the plan's record; None if it is not published.
     four_eyes, shadow, rolled_back_from
         As in `PlanDraft`.
     lease_until
@@ -324,8 +324,8 @@ class StoredPlan:
         Raises
         ------
         TamperedPlanError
-            The document's hash differs from the stored or the approved one, or it is the document
-            of another plan.
+            The document's hash differs from the stored or the approved hash, or the document is
+            another plan's.
         InvalidPlanError
             The document is not valid.
         """
@@ -374,9 +374,9 @@ class SeenAdoption:
     group, version
         The plan.
     observed_at
-        Time of the read assignment.
+        Time at which the owners were read.
     planned, as_planned
-        Number of partitions with a planned owner, and how many of them this owner owns.
+        Number of partitions with a planned owner, and number of those that this owner owns.
     """
 
     group: str
@@ -398,7 +398,7 @@ class MeasuredLag:
     Parameters
     ----------
     lags
-        Topic to partition number to lag in records.
+        Topic to the lags of its partitions, in records.
     statuses
         Statuses that occur, each once.
     """

@@ -3,16 +3,16 @@
 Belongs here: the verdict with its evidence. Does not: rolling back
 (`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
 
-The records that arrived since the plan are replayed with the owners before the plan and the speeds
-measured before it; members are fluids. The plan is a regression if the group fell further
-behind than the replay, both since the plan and at the horizon, by more than the replay's error and
-a tenth of the replay's change. The error has three parts, each in seconds of time lag
-over the objective, summed over partitions:
+The records that arrived since the plan are replayed with the owners and the measured speeds from
+before the plan, in a model that treats records as a fluid. The plan is a regression if the group
+fell further behind than the replay, both since the plan and at the horizon, by more than the sum of
+the replay's error and a tenth of the replay's change. The error has three parts, each in seconds of
+time lag over the objective, summed over partitions:
 
-- *hindcast*: a replay of the time before the plan, compared with the measurements.
-- *bystanders*: a replay of the members that got no partition by the plan, compared with
-  measurements since. If these fell further behind than the replay, because of a deploy or a slower
-  network, the plan is not the cause; the same is assumed for all partitions.
+- *hindcast*: the difference between the measurements and a replay of the time before the plan.
+- *bystanders*: members to which the plan gave no partition. If they fell further behind than in a
+  replay since the plan, the plan is not the cause, but for example a deploy or a slower network.
+  The same error is assumed for all partitions.
 - *resolution*: the time lag of each partition is known only to within the age of its commit.
 
 The plan is also a regression if more partitions are over the objective than in the replay, now and
@@ -42,7 +42,7 @@ from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleS
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED
 
-#: Consecutive samples that have to show a regression.
+#: Number of consecutive samples that must show a regression.
 IN_A_ROW: Final = 2
 #: Minimum difference between group and replay, as a share of the replay's change.
 CLOSE: Final = 0.1
@@ -59,7 +59,7 @@ class Regression:
     owner
         The owners before the plan, int32 of shape (P,).
     sure
-        Whether `IN_A_ROW` samples show it. Until then, the group gets no new plan.
+        Whether `IN_A_ROW` samples show the regression. Until then, the group gets no new plan.
     """
 
     evidence: str
@@ -68,7 +68,7 @@ class Regression:
 
 
 def find_regression(question: Question) -> Regression | None:
-    """Return the regression that the followed plan caused; None if there is no evidence.
+    """Return a regression if the plan that the group follows caused one; None: no evidence.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _at_last_sample(question: Question) -> Regression | None:
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Whether more partitions are over the objective, and the plan saved little time lag."""
+    """Return whether more partitions exceed the objective than in the replay, for little gain."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
@@ -153,7 +153,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples before and since the plan; both have the last sample before the plan.
+    """Return the samples up to the plan, and those since; both have the last one before the plan.
 
     None if it is too early or too late for a verdict, or a member joined or left.
     """
@@ -185,7 +185,7 @@ def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
 
 @dataclass(frozen=True, eq=False)
 class _Replay:
-    """Members as fluids: P partitions, M members, S steps since the plan; amounts are work.
+    """Replay of P partitions, M members and S steps since the plan; amounts are in usual records.
 
     Parameters
     ----------
@@ -194,9 +194,9 @@ class _Replay:
     old
         The owners before the plan, int32 of shape (P,).
     speeds
-        Measured before the plan, work a second, float64 of shape (M,).
+        Measured before the plan, usual records a second, float64 of shape (M,).
     at
-        Times of the samples since, and of the last one before the plan, float64 of shape (S + 1,).
+        Times of the last sample before the plan and of those since, float64 of shape (S + 1,).
     arrived
         Arrivals of each step, float64 of shape (S, P); 0 for partitions that are not `free`.
     waited
@@ -206,12 +206,12 @@ class _Replay:
     began
         Time lag over the objective when the plan took effect, float64 of shape (P,).
     free
-        Partitions that are replayed: neither stuck nor throttled, and not of a silent member; bool
-        of shape (P,).
+        Partitions that are replayed, bool of shape (P,): all except stuck or throttled partitions,
+        and those of silent members.
     hindcast_s, misjudged
-        Errors of a replay of the time before the plan: error of the time lag, summed over
-        partitions; number of partitions over the objective only in the measurements or only in the
-        replay.
+        Errors of a replay of the time before the plan: the error of the time lag, summed over
+        partitions; and the number of partitions over the objective only in the measurements or
+        only in the replay.
     """
 
     analysis: Analysis
@@ -292,12 +292,12 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Replayed time lag with the owners before the plan: first, now; float64, shape (2, P)."""
+        """Replayed time lag with the owners before the plan: at the plan and now, shape (2, P)."""
         return self._time_lag_s(self.old)
 
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
-        """Replayed time lag with the present owners: first, now; float64 of shape (2, P)."""
+        """Replayed time lag with the present owners: at the plan and now, shape (2, P)."""
         return self._time_lag_s(self.new)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
@@ -307,22 +307,22 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return the increase of each partition's time lag over the objective, first to now."""
+        """Return by how much each partition's time lag over the objective grew since the plan."""
         increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
         return increase
 
     def bystanders_s(self) -> float:
-        """Return how much more members without moved partitions are behind than in the replay."""
+        """Return how much further bystanders fell behind than in the replay, seconds."""
         increase = _excess(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
-        """Return the number of bystanders' partitions over the objective, but not in the replay."""
+        """Return for how many partitions of bystanders only the replay is within the objective."""
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))
 
     def _of_all(self, values: Float64 | Mask) -> float:
-        """Return the sum of values over bystanders' partitions, scaled up to all partitions."""
+        """Return the sum of bystanders' values, scaled up from their partitions to all."""
         receivers = np.unique(self.new[self.new != self.old])
         theirs = ~np.isin(self.new, receivers) & (self.new >= 0) & self.free
         return float(values[theirs].sum()) * self.new.size / max(int(theirs.sum()), 1)
@@ -333,14 +333,14 @@ class _Replay:
         return of_owner(explained_s, self.new, none=0.0)
 
     def resolution_s(self) -> float:
-        """Return the summed largest commit ages of partitions over the objective, in seconds."""
+        """Return the sum of `age_s` over partitions that are over the objective."""
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return float(self.age_s()[over].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
         """Return the time lag of each partition at a horizon, with the present and the old owners.
 
-        For the present owners, it is the lower bound of the forecast.
+        With the present owners, the lower bound of the forecast is used (`sure_time_lag`).
         """
         expected, time_lag_s = self.outlook, self.time_lag_before_s[1]
         before = replace(
@@ -358,9 +358,9 @@ class _Replay:
 def _speeds(
     members: Sequence[str], recent: SampleSeries, commits: Commits, analysis: Analysis
 ) -> Float64:
-    """Return the speed of each member before the plan, a lower bound if it was not at its limit.
+    """Return each member's speed before the plan; a lower bound if it was not at its limit.
 
-    If the member has reached a higher speed at its limit since then, that speed replaces the bound.
+    If the member was at its limit since the plan, and faster, this newer speed replaces the bound.
     """
     then, now = (
         observed_capacities(recent, commits),
@@ -386,8 +386,8 @@ def _time_lag_s(
 ) -> Float64:
     """Return the replayed time lag of each of P partitions at the first and last of S + 1 times.
 
-    All partitions of a member have the same time lag: it reads in the order of arrival. The first
-    backlog arrived at the rate `before`.
+    All partitions of a member have the same time lag, because members read in the order of arrival.
+    The backlog at the first time is assumed to have arrived at the rate `before`.
     """
     count = speeds.size
     came = [sum_by_owner(step, owner, count) for step in arrived]

@@ -1,7 +1,7 @@
 """Samples of a group in Postgres, and the group's history as arrays.
 
 Belongs here: which samples are stored, and functions of many samples. Does not: writing and reading
-them (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
+samples (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
 """
 
 import hashlib
@@ -45,15 +45,15 @@ class StoredSample:
     at
         Time of the sample; time-zone-aware.
     digest
-        Its `digest_of`.
+        Hash of the sample's partitions, members and owners, from `digest_of`.
     forecast_time_lag_s, utilisation
         The forecast; None if too little is known for one.
     group_type, protocol
         As Kafka returns them: `classic` or `consumer`, and the assignor's name.
     topics, counts
-        Topics and their numbers of partitions, which gives the order of the lists below.
+        Topics and their numbers of partitions. The lists below have the partitions in this order.
     members
-        Names.
+        Names of the members.
     owner
         Index into `members` for each partition; -1: no owner.
     lag, arrival_rate, behind_s, capacity_share
@@ -77,9 +77,10 @@ class StoredSample:
     capacity_share: Sequence[float]
 
     def is_news(self, last: LastStored | None) -> bool:
-        """Whether to store the sample: it is the first in 15 minutes, or differs from the last.
+        """Return whether to store the sample in the history.
 
-        A sample differs if its owners or members differ, or if it is the first with a forecast.
+        The history has the first sample in each 15 minutes, the first with a forecast, and every
+        sample whose partitions, owners or members differ from the last stored sample.
         """
         interval_s = THINNED_TO.total_seconds()
         return (
@@ -99,9 +100,9 @@ class Change:
     at
         Time of the later sample.
     moved
-        Partition, owner before, owner after.
+        For each moved partition: its name, its owner before, and its owner after.
     came, left
-        Members that only the later sample has; members that only the earlier one has.
+        Members that only the later sample has, and members that only the earlier sample has.
     """
 
     at: datetime
@@ -119,14 +120,14 @@ class GroupHistory:
     at
         Times of the samples, ascending.
     partitions, members
-        Names; a partition's is "topic-number".
+        Names; the name of a partition is "topic-number".
     owner
         int32 of shape (L, P); -1: no owner.
     present
-        Which members the samples have, bool of shape (L, M).
+        Whether each sample has each member, bool of shape (L, M).
     lag, arrival_rate, behind_s, capacity_share
         As in `StoredSample`, float64 of shape (L, P). NaN if the sample does not have the
-        partition, and, except `lag`, if it has no forecast.
+        partition. All but `lag` are also NaN if the sample has no forecast.
 
     Examples
     --------
@@ -156,7 +157,7 @@ class GroupHistory:
 
     @classmethod
     def of(cls, samples: Sequence[StoredSample]) -> "GroupHistory":
-        """Return the history of a group from its samples, by time."""
+        """Return the history of a group from its samples, which are in order of time."""
         counts: dict[str, int] = {}
         for sample in samples:
             for topic, count in zip(sample.topics, sample.counts, strict=True):
@@ -187,7 +188,7 @@ class GroupHistory:
         return cls(at, names, tuple(members), owner, present, lag, *others)
 
     def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
-        """Return the sum or the maximum of each owner's values, of shape (L, ...).
+        """Return the sum or the maximum of each member's values, of shape (L, M).
 
         NaN if the sample does not have the member, or has no values.
         """
@@ -205,7 +206,7 @@ class GroupHistory:
         return NOBODY if owner < 0 else self.members[owner]
 
     def changes(self) -> list[Change]:
-        """Return changes of owners and members, newest first; each is one or more rebalances."""
+        """Return changes of owners and members, newest first. Each is one or more rebalances."""
         moved = self.owner[1:] != self.owner[:-1]
         other = self.present[1:] != self.present[:-1]
 
@@ -231,12 +232,12 @@ class GroupHistory:
 
 
 def largest(names: Sequence[str], values: Float64, count: int) -> dict[str, list[float | None]]:
-    """Return the names with the highest peaks, highest first, with all their values.
+    """Return the `count` names with the highest peaks, in the order of `names`, with their values.
 
     Parameters
     ----------
     values
-        Of shape (L, K) for K names; NaN: not known, None in the result.
+        Of shape (L, K) for K names. NaN: not known; None in the result.
     count
         Maximum number of names.
 

@@ -1,6 +1,6 @@
-"""Reported work as people read it: the time per record, and how busy consumers are.
+"""Text about reported work: the time per record, and how busy consumers are.
 
-Belongs here: the text for one partition and for a group. Does not: computing the figures
+Belongs here: the text for a partition and for a group. Does not: computing the figures
 (`fairlead.domain.analysis.reported_work`), nor the sentences of a diagnosis
 (`fairlead.domain.analysis.work_words`).
 """

@@ -1,6 +1,6 @@
 """The order of groups on pages, in tables and in surveys.
 
-Imports no arrays, so that lists of groups are quick.
+Does not import numpy, so that commands that list groups start quickly.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,17 @@ RowT = TypeVar("RowT", bound=Mapping[str, Any])
 
 #: Seconds. Groups that lose records within this time come first.
 SOON_S: Final = 86_400.0
-#: Order of these diagnoses, after all others.
+#: Order of these diagnoses, which come after all others.
 _CALM: Final = {None: 1, "unknown": 1, "recovering": 2, "healthy": 3}
 
 
 def worst_first(rows: Iterable[RowT]) -> list[RowT]:
-    """Return groups in order, worst first.
+    """Return groups in order, the worst first.
 
-    First, groups that lose records within a day, the soonest first. Then by diagnosis: faulty,
-    unknown, recovering, healthy. Among these, groups with a proposed plan, then by forecast lag, by
-    lag and by name.
+    First come groups that lose records within a day, the soonest first. The other groups are
+    ordered by diagnosis: faulty, unknown, recovering, healthy. Within a diagnosis, groups with a
+    proposed plan come first, then those with the largest forecast lag, then with the largest lag,
+    then by name.
 
     Parameters
     ----------

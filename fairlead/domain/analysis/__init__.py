@@ -1,7 +1,7 @@
-"""Analysis of a group from samples, and whether a plan would help: pure functions over arrays.
+"""Analysis of a consumer group from offset samples, and the decision whether to make a plan.
 
 The five steps are `read`, `estimate`, `forecast`, `diagnosis` and `decide`; `steps` combines the
 first four. Arrays of samples are in `sample_series`, the input in `question`, a policy's rules in
-`rules`, and numbers that several modules share in `thresholds`. Needs only numpy and `assignors`,
-neither Dagster, Spark, Kafka nor Postgres. docs/analysis.md explains the analysis with an example.
+`rules`, and numbers that several modules share in `thresholds`. All are pure functions over arrays,
+and need only numpy and `assignors`. docs/analysis.md explains the analysis with an example.
 """

@@ -3,10 +3,11 @@
 Belongs here: arrival rates and their uncertainty, from end offsets. Does not: capacities of members
 (`capacities`).
 
-A partition's rate is its mean over the longest stretch, up to an hour, that agrees with its newest
-part. Going back in time, the stretch ends where earlier arrivals differ from later ones by more
-than chance (Lepski's method for choosing a bandwidth). The variance of a count is its mean, by
-Poisson's law, times the partition's measured scatter, which exceeds 1 if producers send batches.
+A partition's rate is its mean over the longest stretch of steps up to now, at most an hour, in
+which the rate seems constant. Going back in time, the stretch ends where earlier arrivals differ
+from later ones by more than chance (Lepski's method for choosing a bandwidth). The variance of a
+count is its mean, by Poisson's law, times the partition's measured scatter, which exceeds 1 if
+producers send batches.
 """
 
 from dataclasses import dataclass, replace
@@ -18,9 +19,9 @@ import numpy.typing as npt
 from fairlead.domain.analysis.sample_series import NONE, Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: Lengths of the stretches that are compared, in steps back from now.
+#: Lengths of the stretches that are compared, in steps before now.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
-#: The median of a squared standard normal deviate.
+#: Median of the square of a standard normal variable.
 _MEDIAN_CHI2: Final = 0.4549
 
 
@@ -40,7 +41,7 @@ class Rates:
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    A change of a rate by half is noticed after about 64 records at the usual rate.
+    If a rate changes by half, this is noticed after about 64 records at the former rate.
 
     Examples
     --------
@@ -81,10 +82,10 @@ def arrival_rates(series: SampleSeries) -> Rates:
 
 
 def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
-    """Return rates corrected by slow changes that all partitions of a topic share.
+    """Return rates, adjusted to slow changes that all partitions of a topic share.
 
     A change with the time of day, for example, is too small to notice in a single partition, but
-    noticeable in the sum. `kind`: topic of each partition, shape (P,).
+    noticeable in the sum of a topic. `kind`: topic of each partition, shape (P,).
     """
     steady = rates.known & (rates.seconds >= series.now - series.at[0])
     if not steady.any():
@@ -101,10 +102,13 @@ def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.
 def _differs(
     count: Float64, span: Float64, ring: Float64, ring_span: float, scatter: Float64
 ) -> Mask:
-    """Whether earlier arrivals differ from later ones by more than chance."""
+    """Return whether earlier and later arrival rates differ by more than chance.
+
+    `ring` records arrived in the earlier `ring_span` seconds, `count` in the later `span` seconds.
+    """
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
-    # The variance if both rates are equal. One record is added, so that it is never 0.
+    # The variance if both rates are equal. One record is added, so that the variance is never 0.
     together = (count + ring + 1.0) / (inner + ring_span)
     variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
     return difference > DEVIATIONS * np.sqrt(variance)
@@ -113,9 +117,9 @@ def _differs(
 def _scatter(series: SampleSeries) -> Float64:
     """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
 
-    Differences between consecutive steps are used, so that slow changes do not count, and their
-    median, so that a few quick changes do not count. Only the part of a difference that the next
-    step reverts counts: scatter is reverted, a real change lasts.
+    The lower of two estimates is used, both from changes of the rate between consecutive steps. The
+    median square of these changes ignores slow changes and a few quick ones. The product of two
+    consecutive changes is negative only if the second reverts the first: a real change lasts.
     """
     ones = np.ones(series.partitions)
     least = 8
@@ -127,7 +131,7 @@ def _scatter(series: SampleSeries) -> Float64:
     expected = (per_s[1:] + per_s[:-1]) / 2 * spans[:, None]
     usable = expected > 0
     ratio = np.divide(change**2, expected, out=np.full_like(change, np.inf), where=usable)
-    # Steps without arrivals do not count: producers may send one batch in ten steps.
+    # Ignore steps without arrivals, because producers may send one batch in ten steps.
     middle = np.maximum(usable.sum(axis=0) - 1, 0) // 2
     by_size = np.sort(ratio, axis=0)[middle, np.arange(series.partitions)] / _MEDIAN_CHI2
     undone = -2.0 * (change[1:] * change[:-1]).sum(axis=0)

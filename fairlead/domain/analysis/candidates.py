@@ -1,4 +1,4 @@
-"""Candidates: the assignment of each assignor, with its forecast and its savings.
+"""Candidates: the assignments of assignors, with their forecasts and savings.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
 Does not: choosing a candidate (`decide`).
@@ -24,12 +24,12 @@ from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.analysis.steps import Analysis
 from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
-#: The assignor that uses the forecast; the others use their own rules.
+#: The only assignor that uses the forecast. Other assignors use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: Share of the unused capacity by which a member may exceed the mean utilisation in a plan that is
-#: good enough. Small changes of arrivals then need no new plan.
+#: In a plan that is good enough, a member's utilisation may exceed the mean by this share of the
+#: unused capacity. Small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
-#: Number of horizons. Longest time over which a plan's effect is added up.
+#: Longest period over which a plan's effect is added up, as a multiple of the horizon.
 FURTHEST: Final = 20.0
 
 
@@ -37,8 +37,8 @@ FURTHEST: Final = 20.0
 class Candidate:
     """The assignment of one assignor.
 
-    `moved` is the number of partitions that move away from a present owner; `rack_gb_per_day` is
-    None if it is unknown, or if racks do not count.
+    `moved` is the number of partitions that move away from a present owner. `rack_gb_per_day` is
+    None if rack traffic is unknown or does not count.
     """
 
     assignor: str
@@ -49,7 +49,7 @@ class Candidate:
 
 
 class Failure(NamedTuple):
-    """An assignor that returned no valid assignment, and why."""
+    """An assignor that returned no valid assignment, and the reason."""
 
     assignor: str
     error: str
@@ -63,12 +63,12 @@ def candidates(
     *,
     racks_only: bool = False,
 ) -> tuple[Candidate | Failure, ...]:
-    """Run assignors.
+    """Run assignors, and return the candidate or the failure of each.
 
     Parameters
     ----------
     max_moves
-        Maximum number of owned partitions to move, for assignors that have this option.
+        Maximum number of owned partitions to move, for assignors with such an option.
     racks_only
         Whether moves only reduce rack traffic, because the group is within its objective.
 
@@ -103,7 +103,7 @@ def candidates(
 
 
 def _limited(name: str, options: Mapping[str, Any], max_moves: int | None) -> Mapping[str, Any]:
-    """Return an assignor's options with the limit `max_moves`, unless theirs is smaller."""
+    """Return an assignor's options; its option `max_moves`, if any, is at most `max_moves`."""
     limits = [most for most in (options.get("max_moves"), max_moves) if most is not None]
     if not limits or "max_moves" not in option_defaults(name):
         return options
@@ -139,9 +139,10 @@ def _run(
 
 
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
-    """Plan each reader set that needs a plan, except sets whose plans are not worth their moves.
+    """Return a plan for those reader sets in which the plan is worth its moves.
 
-    If no set's plan is worth it, return that of the first set, so that the reason has its gain.
+    If there is no such set, return the plan of the first set that is behind, because the reason for
+    no plan mentions how much time lag that plan would avoid.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)
@@ -184,7 +185,7 @@ def _pays(part: Analysis, owner: Int32) -> bool:
 
 
 def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
-    """Return the reader sets that are behind or lack an owner, the set with the largest lag first.
+    """Return reader sets that are behind or have partitions without an owner, largest lag first.
 
     For each set: its partitions, bool of shape (P,), and an analysis in which the other sets have
     no arrivals, backlog or capacity.
@@ -210,10 +211,11 @@ def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
 
 
 def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
-    """Return how many moves come before the first that brings another member over the objective.
+    """Return how many moves of a plan come before the first move that harms another member.
 
-    None: there is no such move, or the group is not overloaded. A member without a measured
-    capacity counts with its largest possible capacity.
+    A move harms a member if it brings the member over the objective. None: no move does so, or the
+    group is not overloaded. A member without a measured capacity counts with its largest possible
+    capacity.
     """
     before, horizon_s = analysis.owner, planning_horizon_s(analysis)
     at_most = np.where(analysis.outlook.capacities > 0, analysis.estimates.speeds.at_most, 0.0)
@@ -233,7 +235,7 @@ def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
 
 
 def _in_racks(plan: Assignment, owner: Int32, *, racks_only: bool) -> Assignment:
-    """Return a plan with owners that reduce rack traffic, and a reason for each move."""
+    """Return `plan` with owners that reduce rack traffic, and with a reason for each move."""
     before, racks = plan.problem.owner, plan.problem.racks
     reasons = {index: why for index, why in plan.reasons.items() if owner[index] != before[index]}
     for index in np.flatnonzero((owner != plan.owner) & (owner != before)).tolist():
@@ -250,17 +252,20 @@ def _late(analysis: Analysis, owner: Int32) -> float:
 
 
 def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
-    """Return a problem with partitions' work, their work until the horizon, (P,), and `enough`.
+    """Return the input of `sticky-lag-aware`.
 
-    A plan is good enough if each member can do its work until the horizon in `enough` seconds.
+    These are a problem in usual records, the work of each partition until the horizon, (P,), and
+    `enough`: a plan is good enough if each member can do its work in `enough` seconds.
 
-    The problem's weights are backlogs. A held partition has no work, so that it is not moved, and
-    its arrivals reduce its owner's capacity. A partition's work is at most one member's capacity,
-    so that a partition that is too large does not keep the others from improving.
+    The problem's weights are backlogs. Partitions in `Estimates.held` have no work, so that they
+    are not moved; instead, their arrivals reduce the capacity of their owners. A partition has at
+    most the work that one member can do, so that a partition that is too large does not prevent
+    improvements elsewhere.
     """
     outlook, owner, horizon_s = analysis.outlook, analysis.owner, planning_horizon_s(analysis)
     fastest = float(outlook.capacities.max(initial=0.0))
-    capacities: Float64 = np.maximum(outlook.capacities, 1e-6 * max(fastest, 1.0))  # divisors
+    # Capacities are divisors below.
+    capacities: Float64 = np.maximum(outlook.capacities, 1e-6 * max(fastest, 1.0))
     most = analysis.rules.target_utilisation * float(capacities.max(initial=0.0))
     held = analysis.estimates.held & (owner >= 0)
     reserved = sum_by_owner(np.where(held, outlook.arrivals, 0.0), owner, capacities.size)
@@ -279,10 +284,10 @@ def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
 
 
 def planning_horizon_s(basis: Basis) -> float:
-    """Return the time over which each member's load is added up, in seconds.
+    """Return the period over which each member's load is added up, in seconds.
 
-    Long enough to read the whole backlog. Over a shorter time, some members would get little
-    more than backlog, and have too few arrivals once it has been read.
+    The period is long enough to read the whole backlog. With a shorter period, some members would
+    get little more than backlog, and would have too few arrivals after reading it.
     """
     outlook, problem, horizon_s = basis.outlook, basis.problem, basis.rules.horizon_s
     spare = outlook.capacities[problem.readers].sum() - outlook.arrivals[problem.assignable].sum()
@@ -293,10 +298,11 @@ def planning_horizon_s(basis: Basis) -> float:
 
 
 def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
-    """Return the time lag that new owners avoid, and whether it is slight.
+    """Return how much time lag new owners avoid, in seconds, and whether this is too little.
 
-    In seconds at the end of the planning horizon, summed over the partitions of all members whose
-    partitions change. Slight: a share below `BETTER`, and such a member stays over the objective.
+    Compares the time lags at the end of the planning horizon, summed over all partitions of the
+    members whose partitions change. Too little: less than the share `BETTER` is avoided, and one of
+    these members stays over the objective.
     """
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now
@@ -310,7 +316,7 @@ def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
 
 
 def catches_up(basis: Basis) -> bool:
-    """Whether the backlog is read about as soon as any assignment allows."""
+    """Return whether the present owners read the backlog about as soon as any assignment allows."""
     span_s, rules = planning_horizon_s(basis), basis.rules
     close_s = max(rules.objective_s, NEGLIGIBLE * (span_s - rules.horizon_s))
     return bool((basis.outlook.forecast_time_lag(basis.owner, span_s) <= close_s).all())

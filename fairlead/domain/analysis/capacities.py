@@ -1,16 +1,17 @@
-"""Capacities of members: a member with a backlog consumes at its capacity.
+"""Capacities of members, measured while members have a backlog.
 
 Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
 members that were never at their limit. Does not: which lag is a backlog (`commits`).
 
-- A member with a backlog throughout several steps consumed at its capacity: *measured*.
-- The consumption of a member with pauses is a lower bound.
-- A newer measurement replaces everything older; a bound replaces a measurement that it exceeds.
+- A member with a backlog throughout several steps was *at its limit*: it consumed at its capacity,
+  which is thus *measured*.
+- If a member had no backlog at times, its consumption is a lower bound of its capacity.
+- A newer measurement replaces everything older. A bound replaces a measurement that it exceeds.
   Bounds fade within a day, because the member may be on another machine by then. Measurements are
-  used unchanged for hours, then raised, so that a member that was slow yesterday is tried again.
-- A member that was never at its limit gets the capacity of its measured peers, which read the same
-  topics. If its lower bound is higher, or no peer was measured, it gets somewhat more than its
-  bound. A wrong assumption is small, and shows in the next samples.
+  used unchanged for hours and then raised, so that a member that was slow yesterday is tried again.
+- A member that was never at its limit is assumed to be as fast as its measured peers (members that
+  read the same topics). If its lower bound is higher, or no peer was measured, it is assumed to be
+  somewhat faster than its bound. A wrong assumption is small, and shows in the next samples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,22 +42,22 @@ from fairlead.domain.analysis.thresholds import (
 
 #: Assumed ratio of capacity to lower bound of a member that was never at its limit.
 FASTER: Final = 1.3
-#: Largest possible capacity, as a multiple of the lower bound; if fewer than `SEVERAL` peers were
+#: Largest possible capacity, as a multiple of the lower bound. If fewer than `SEVERAL` peers were
 #: measured, also as a multiple of the assumed capacity.
 MORE: Final = 2.0
 #: Seconds. Age up to which a measurement is used unchanged.
 FRESH_S: Final = 6 * 3600.0
-#: Largest ratio of a member's speeds in two stretches that chance explains.
+#: Largest ratio between two measured speeds of a member that may be chance.
 _NOISE: Final = 1.03
-#: Records a second. Largest speed, so that sums stay finite.
+#: Records a second. Higher speeds are lowered to this, so that sums stay finite.
 LARGEST_RATE: Final = 1e18
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """Capacity of a member, or a lower bound."""
+    """Capacity of a member, or a lower bound of it."""
 
-    #: Not negative.
+    #: At least 0.
     records_per_s: float
     #: Whether the member was at its limit; if not, the value is a lower bound.
     measured: bool
@@ -71,25 +72,25 @@ class Speeds:
     per_s: Float64
     #: Whether the capacity was measured; bool of shape (M,).
     measured: Mask
-    #: Largest possible capacity: more than `per_s` for members that were never at their limit and
-    #: have bounds near the capacity of measured peers.
+    #: Largest possible capacity: more than `per_s` if a member was never at its limit, and if its
+    #: bound is near the capacity of its measured peers.
     at_most: Float64
     #: `at_most`, or `MORE` times as much if fewer than `SEVERAL` peers were measured.
     surely_at_most: Float64
 
 
 class Intervals(NamedTuple):
-    """N intervals in which a member kept its partitions."""
+    """N intervals of time in which a member kept its partitions."""
 
     #: First and last sample, intp of shape (N,).
     first: Places
     last: Places
-    #: Whether records waited all the time: the member was at its limit; bool of shape (N,).
+    #: Whether records waited all the time, so that the member was at its limit; bool (N,).
     limited: Mask
 
 
 def intervals(commits: Commits, member: int, *, by_commit: bool) -> Intervals:
-    """Return the intervals between a member's commits, or all steps between samples."""
+    """Return a member's intervals from commit to commit (`by_commit`), or from sample to sample."""
     marked, steady = commits.marked[:, member], commits.steady[:, member]
     samples = np.arange(marked.size + 1)
     if by_commit:
@@ -117,9 +118,10 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
 
 
 def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the speed in the newest stretch at the limit, or a bound from the fastest stretch.
+    """Return the speed in the newest stretch in which the member was at its limit.
 
-    A stretch has so many intervals that the exact times of commits matter little.
+    If there is none, return the speed in the fastest stretch as a lower bound. A stretch has so
+    many intervals between commits that the exact times of commits matter little.
     """
     first, last, limited = intervals(commits, member, by_commit=bool(commits.rare[member]))
     if first.size < SEVERAL:
@@ -133,8 +135,8 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
     total = np.concatenate(([0.0], commits.consumed[:, member].cumsum()))
     records, seconds = total[last] - total[first], series.at[last] - series.at[first]
     stretches = sliding_window_view(np.arange(first.size), count)
-    # The fastest and the slowest fifth do not count: a member stops during a rebalance, and a reset
-    # offset jumps. Intervals of rare commits all count: their times are not exact.
+    # Leave out the fastest and the slowest fifth: a member stops during a rebalance, and jumps if
+    # offsets are reset. If commits are rare, keep all intervals, because their times are not exact.
     ends = 0.0 if commits.rare[member] else 1.0 / STEPS
     per_s = _trimmed(records[stretches], seconds[stretches], ends)
     at_limit = np.flatnonzero(limited[stretches].all(axis=1))
@@ -153,7 +155,10 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
 
 
 def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
-    """Return records a second over the last axis, without the slowest and fastest share `ends`."""
+    """Return mean records a second, without the slowest and the fastest share `ends` of intervals.
+
+    The intervals are along the last axis.
+    """
     count = records.shape[-1]
     cut = int(ends * count)
     middle = (records / seconds).argsort(axis=-1)[..., cut : count - cut]
@@ -165,9 +170,9 @@ def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
 def remembered(
     known: Mapping[str, Capacity], observed: Mapping[str, Capacity], now: float
 ) -> dict[str, Capacity]:
-    """Return the known capacities: the newest measurement, or the best bound since.
+    """Return each member's newest measured capacity, or a later lower bound if that is higher.
 
-    `known`: capacities known before; `observed`: from `observed_capacities`.
+    `known`: capacities from earlier analyses; `observed`: from `observed_capacities`.
 
     Examples
     --------
@@ -180,7 +185,7 @@ def remembered(
     merged = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for name, new in observed.items():
         if name not in merged or _replaces(new, merged[name], now):
-            # The speed may be nearly infinite, if nearly no time passed between samples.
+            # The speed may be nearly infinite, if hardly any time passed between samples.
             per_s = min(new.records_per_s, LARGEST_RATE)
             merged[name] = replace(new, records_per_s=per_s)
     return dict(sorted(merged.items()))
@@ -199,7 +204,7 @@ def _replaces(new: Capacity, old: Capacity, now: float) -> bool:
 
 
 def _faded(bound: Capacity, now: float) -> float:
-    """Return a lower bound in records a second, lowered to 0 within a day."""
+    """Return the present value of a lower bound, records a second: it falls to 0 within a day."""
     return bound.records_per_s * max(0.0, 1.0 - max(now - bound.at, 0.0) / DAY_S)
 
 
@@ -214,16 +219,16 @@ def speeds(
 ) -> Speeds:
     """Return the assumed capacity of each member.
 
-    Measurements older than `FRESH_S` are raised with their age, up to `FASTER` times after a day,
-    so that a member that was slow yesterday is used again.
+    Measurements older than `FRESH_S` are raised with their age, by a factor of up to `FASTER` after
+    a day, so that a member that was slow yesterday is used again.
 
     Parameters
     ----------
     known
         From `remembered`.
     arrivals, at_rest
-        Arrivals in each member's partitions, records a second, float64 of shape (M,). Whether the
-        member has no backlog, and so can process its arrivals, bool of shape (M,).
+        Arrivals in each member's partitions, records a second, float64 of shape (M,); and whether
+        the member has no backlog, so that it can process its arrivals, bool of shape (M,).
     reader_set
         As in `Peers`.
     """
@@ -241,10 +246,10 @@ def speeds(
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
-    # Slow members reach their limit first, so the fast members among the measured are typical.
+    # Slow members reach their limit first, so the faster of the measured members are typical.
     typical = _by_set(value, measured, reader_set, _upper_quartile)
-    # An unknown member is assumed to be like the others, or like former members: a deployment may
-    # replace all members.
+    # An unknown member is assumed to be like the other members. If all are unknown, because a
+    # deployment replaced them, it is assumed to be like former members.
     former = np.array([capacity.records_per_s for capacity in lasting.values()])
     any_set = value[seen] if seen.any() else former[former > 0]
     usual = _by_set(value, seen, reader_set, median)
@@ -253,10 +258,10 @@ def speeds(
     outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
-    # A member with a lower bound near its measured peers' capacity may be faster than they are.
+    # A member whose lower bound is near its measured peers' capacity may be faster than its peers.
     near = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
     at_most = np.where(near, np.maximum(per_s, MORE * value), per_s)
-    # A few peers are little evidence.
+    # Fewer than `SEVERAL` measured peers are little evidence.
     few = ~measured & (_by_set(value, measured, reader_set, np.size) < SEVERAL)
     return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
 
@@ -264,7 +269,7 @@ def speeds(
 def _by_set(
     value: Float64, known: Mask, reader_set: Int32, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return for each member a figure of the known members of its reader set; 0: none, (M,)."""
+    """Return for each member `figure` of the known values in its reader set, (M,); 0: none."""
     figures = np.zeros(value.size)
     for number in set(reader_set[known].tolist()):
         among = reader_set == number

@@ -1,7 +1,7 @@
-"""How applications commit: intervals between commits, and the lag that is always there.
+"""How applications commit: intervals between commits, and the lag that stays without arrivals.
 
-Belongs here: which steps between samples have commits, and how long partitions wait for one. Does
-not: which lag is a backlog (`commits`), nor what makes no progress (`stalled`).
+Belongs here: which steps between samples have commits, and how long partitions wait for a commit.
+Does not: which lag is a backlog (`commits`), nor what makes no progress (`stalled`).
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from fairlead.domain.analysis.per_member import PerMember, of_owner, sum_by_owne
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
 
-#: Seconds. Minimum time without a commit for a silent member, or a stuck partition.
+#: Seconds. Minimum time without a commit before a member is silent or a partition is stuck.
 STUCK_S: Final = 120.0
 
 
@@ -23,26 +23,26 @@ class Habits:
 
     series: SampleSeries
     per_member: PerMember
-    #: Lag of each partition that is no backlog (`at_rest`), int64 of shape (P,).
+    #: Lag of each partition at rest, which is no backlog (see `at_rest`), int64 of shape (P,).
     rest: Int64
-    #: Whether a partition kept its owner in each step, and whether it did so and was committed;
-    #: bool of shape (S, P).
+    #: Whether a partition kept its owner in each step, and whether it was also committed; bool of
+    #: shape (S, P).
     retained: Mask
     committed: Mask
     #: Whether a member committed any partition in each step, bool of shape (S, M).
     marked: Mask
-    #: Mean records per commit of each partition, float64 of shape (P,). Without a commit, the mean
-    #: of the owner's other partitions.
+    #: Mean records per commit of each partition, float64 of shape (P,). A partition without a
+    #: commit gets the mean of its owner's other partitions.
     per_commit: Float64
-    #: Seconds for which each partition has had records to commit, but no commit. `owned_s` counts
-    #: only the time under the present owner. float64 of shape (P,).
+    #: Seconds for which each partition has had records to commit, but no commit, float64 of shape
+    #: (P,). `owned_s` counts only the time since it has had its present owner.
     waiting_s: Float64
     owned_s: Float64
     #: Usual seconds between commits of a member, at least one step, float64 of shape (M,). Infinite
-    #: if it had records to commit and never committed.
+    #: if the member had records to commit and never committed.
     interval_s: Float64
-    #: Seconds without a commit that are unusual: for a member, several of its commit intervals; for
-    #: a partition, also more than its second longest wait so far. float64 of shape (M,), (P,).
+    #: Unusually many seconds without a commit. For a member, (M,): several of its commit intervals.
+    #: For a partition, (P,): the same for its owner, and more than its second longest wait.
     silence_s: Float64
     patience_s: Float64
     #: Members that commit, and partitions that are committed, less often than samples are taken:
@@ -57,7 +57,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     same = (owner[1:] == owner[:-1]) & (owner[1:] >= 0)
     retained, uncommitted = same & series.in_one_log[:-1], series.lag > rest
     if series.latest:
-        # Consumers that start at the end have records to commit but no lag before a commit.
+        # Consumers that start at the end of a log have no lag before their first commit.
         arrived = np.vstack((np.zeros_like(rest), series.arrived)).cumsum(axis=0)
         uncommitted |= (series.committed < 0) & (arrived > 0)
     committed = same & series.committed_again
@@ -67,7 +67,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
     usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
     silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
-    # Consumers that read one partition after another leave the others waiting.
+    # A consumer that reads one partition after another lets the other partitions wait.
     waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
@@ -88,7 +88,10 @@ def commit_habits(series: SampleSeries) -> Habits:
 
 
 def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
-    """Return the seconds, (N,), for which `still`, (S, N), and then `now`, (N,), have been true."""
+    """Return for how many seconds N conditions have been true without a break, (N,).
+
+    `still`: whether each is true in each step, (S, N); `now`: in the last sample, (N,).
+    """
     holds = np.logical_and.accumulate(np.vstack((still, now))[::-1], axis=0)
     first = len(series) - holds.sum(axis=0)
     since: Float64 = series.at[np.minimum(first, len(series) - 1)]
@@ -96,7 +99,7 @@ def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
 
 
 def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
-    """Return the second longest wait that ended with a commit, in seconds, (P,)."""
+    """Return each partition's second longest wait that ended with a commit, seconds, (P,)."""
     began = np.where(still, 0, np.arange(1, len(series))[:, None])
     began = np.maximum.accumulate(began, axis=0)[:-1]
     ended = still[:-1] & series.committed_again[1:]
@@ -106,9 +109,10 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual times between commits of N members or partitions, and whether they are rare.
+    """Return the usual times between commits of N members or partitions, and who commits rarely.
 
-    Rare: of the steps with records to commit, more than a tenth and more than one had no commit.
+    Commits are rare if more than a tenth of the steps with records to commit, and more than one
+    such step, have no commit.
 
     Parameters
     ----------
@@ -117,7 +121,7 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
         bool of shape (S, N).
     """
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
-    # With several commits, the time since the last one does not lengthen the usual interval.
+    # If there are several commits, the time since the last one must not lengthen the interval.
     until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
     due_s = series.seconds @ (until_last & due)
     never = np.where(steps_due > 0, np.inf, 0.0)
@@ -137,7 +141,8 @@ def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag of each partition at rest, records, int64 of shape (P,).
 
     A partition is at rest in a step without arrivals and commits, if records arrived in at most one
-    step since the last commit (a transaction's marker, for example), or in none before the first.
+    step since the last commit (for example a transaction's marker). Before the first commit, there
+    must have been no arrivals. Only a lag of at most `FEW_RECORDS` counts.
     """
     steps = np.arange(len(series) - 1)[:, None]
     last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)
@@ -147,7 +152,7 @@ def at_rest(series: SampleSeries) -> Int64:
     quiet = (since <= (last >= 0)) & (series.arrived == 0) & (series.advanced == 0)
     quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
-    # Even without a quiet step, a lag of one record in every sample is a transaction's marker.
+    # A lag of one record in every sample is a transaction's marker, even without a step at rest.
     marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest

@@ -3,27 +3,28 @@
 Belongs here: distinguishing records that wait from records that were read and not yet committed.
 Does not: capacities of members (`capacities`), nor conclusions (`diagnosis`).
 
-The lag of a sample is a backlog plus the records read since the last commit. The latter depend on
-how the application commits:
+The lag of a sample is a backlog plus the records read since the last commit. How to distinguish
+the two depends on how the application commits:
 
 - If it commits in every step between samples (automatic commits come every 5 s), the lag of a
-  sample is as old as the last commit. Members that keep up show its largest age.
-- If it commits less often, only the sample after a commit counts. The backlog consists of records
-  that had arrived before the previous sample, and that the commit did not include.
-- If producers send batches less often than samples are taken, the lag may have arrived just now.
-  Only earlier records that a commit left are a backlog.
-- Records behind an open transaction are no lag: consumers that read committed cannot read them.
-- A lag that a partition has while nothing happens is no backlog: the marker of a transaction, or
+  member without a backlog is as old as its last commit. Members that keep up show how old that is.
+- If it commits less often, only samples right after a commit count. The backlog is the number of
+  records that had arrived before the previous sample, but were not included in the commit.
+- If producers send batches less often than samples are taken, the whole lag may have just arrived.
+  Only older records that the last commit did not include are a backlog.
+- Records after the start of an open transaction are no lag, because consumers with
+  `isolation.level=read_committed` cannot read them.
+- A lag that stays while nothing arrives is no backlog. It may be the marker of a transaction, or
   records that an application collects until it has a hundred.
 
-So a partition's backlog is, by the first line that applies:
+So a partition's backlog is given by the first line that applies:
 
 ========================================================  =========================
 the partition, or its owner                               its backlog
 ========================================================  =========================
-has no more lag than when nothing happens                 0
+has no more lag than while nothing arrives                0
 is stuck or throttled: it does not use its owner's time   0
-is committed, or sent to, less often than sampled         left by the last commit
+is committed, or sent to, less often than sampled         not in the last commit
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================
 """
@@ -46,7 +47,7 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: Seconds. Largest age of an automatic commit: its interval, and a call of `poll`.
+#: Seconds. Largest age of an automatic commit: the commit interval and one call of `poll`.
 _AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
 
 
@@ -56,20 +57,20 @@ class Commits(Stalls):
 
     #: Records of each partition that count as consumed in each step, int64 of shape (S, P).
     taken: Int64
-    #: Records that a member consumed in each step, float64 of shape (S, M). Excludes partitions
-    #: that changed owners, are stuck or are throttled, and records that were read again.
+    #: Records that a member consumed in each step, float64 of shape (S, M). Partitions that changed
+    #: owners, are stuck or are throttled do not count, nor do records that were read again.
     consumed: Float64
     #: Whether a member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
-    #: Whether a member kept its partitions in each step, and no log was replaced; the same shape.
+    #: Whether a member kept its partitions in each step, and no log was replaced; bool (S, M).
     steady: Mask
-    #: Mean seconds of reading that are not yet committed, because commits of a member's partitions
-    #: are rare, float64 of shape (M,).
+    #: For how many seconds of its reading a member typically has no commit yet, because its
+    #: partitions are committed rarely, float64 of shape (M,).
     held_back_s: Float64
-    #: Records that wait to be read, certainly or probably, float64 of shape (P,). 0 for stuck and
+    #: Records that certainly or probably wait to be read, float64 of shape (P,). 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: Largest age of a lag that each member's commits explain, seconds, float64 of shape (M,).
+    #: Largest age of a lag that may only consist of records not yet committed, seconds, (M,).
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
@@ -78,21 +79,22 @@ class Commits(Stalls):
 
     @property
     def usual_interval_s(self) -> float:
-        """Longest usual interval of a member that commits, seconds; 0 if none does."""
+        """Longest of the members' usual commit intervals, seconds; 0 if no member commits."""
         return float(self.interval_s[np.isfinite(self.interval_s)].max(initial=0.0))
 
 
 def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     """Return the findings from the commits in samples.
 
-    `waits`: members that report that they waited for much of the newest steps, bool of shape (M,).
+    `waits`: whether each member reports that it spent much of the newest steps waiting for records,
+    bool of shape (M,).
 
     Examples
     --------
-    Twelve samples, a minute apart; a record a second arrives in each of seven partitions. Members a
-    to d commit what they have read three seconds before each sample, but d has a fifth partition
-    that was not committed for seven minutes. Member e commits half of what arrives, and f
-    commits every four minutes.
+    Twelve samples, a minute apart; a record a second arrives in each of seven partitions. Three
+    seconds before each sample, members a to d commit all that they have read, except for a fifth
+    partition of d, which was not committed for seven minutes. Member e commits half of what
+    arrives, and f commits every four minutes.
 
     >>> sample = np.arange(12)
     >>> prompt = 997 + 60 * sample
@@ -109,14 +111,14 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     >>> commits.stuck.nonzero()[0].tolist(), commits.rare.nonzero()[0].tolist()
     ([4], [5])
 
-    Commits explain a lag of six seconds, and of 38 seconds for e; chance explains nineteen more
-    records of the 330.
+    A lag of six seconds, and of 38 seconds for e, is explained by records not yet committed. Of the
+    330 records of e, chance explains nineteen more.
 
     >>> commits.explained_s.round().tolist()
     [6.0, 6.0, 6.0, 6.0, 38.0, 6.0]
     """
     if not series.members:
-        # With a member that owns nothing, the code below need not handle groups without members.
+        # Add a member that owns nothing, so that the code below need not handle empty groups.
         series = replace(series, members=("",))
     found = stalls(commit_habits(series), waits)
     per_member, stalled = found.per_member, found.stuck | found.throttled
@@ -126,7 +128,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     lag = np.where(free, np.maximum(series.lag[1:] - found.rest, 0), 0)
     unpunctual = any_owned(series, found.committed_rarely)
     explained_s = _explained_ages(series, arrived, per_member.sum(lag), unpunctual)
-    # Records that a commit left although they had arrived before the step.
+    # Records that a commit did not include although they had arrived before the step.
     left = np.maximum(series.readable_end[:-1] - series.position[1:] - found.rest, 0)
     explained = _with_chance(arrived / series.seconds[:, None] * explained_s)
     batches = _in_batches(series)
@@ -147,15 +149,16 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
 
 
 def _with_chance(records: Float64) -> Float64:
-    """Return the largest number of records that chance explains, given their mean number."""
+    """Return the largest number of records that chance explains if `records` is the mean."""
     return records + 3.0 * np.sqrt(records) + 1.0
 
 
 def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
-    """Return whether a backlog was certainly left at the end of a step, bool of shape (S, P).
+    """Return whether each partition certainly had a backlog at the end of each step, (S, P).
 
-    The partition's commit in the step shows this. A rarely committed partition also had a backlog
-    in the steps after a commit that left more records than the next commit took.
+    This is certain if a commit in the step did not include older records. If a partition is
+    committed rarely, a backlog is also certain in all steps between two commits if the second
+    commit added fewer records than the first left out.
     """
     steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
     last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)
@@ -168,7 +171,8 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`.
 
-    Partitions are committed independently, so their mean records per commit are added as squares.
+    A member's partitions are committed independently of each other. So their mean records per
+    commit are combined as the square root of the sum of squares.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))
@@ -179,13 +183,14 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
 def _explained_ages(
     series: SampleSeries, arrived: Float64, lag: Float64, unpunctual: Mask
 ) -> Float64:
-    """Return the age of a lag that each member's commits explain, seconds, float64 of shape (M,).
+    """Return the largest age of a lag that may only be records not yet committed, seconds, (M,).
 
-    The age of a commit in a sample is between 0 and the commit interval; the median is half of it.
-    The lower quartile of the members' medians is used for the whole group, because more than three
-    quarters of a group are rarely behind. If samples and commits are in phase, a member has about
-    the same age in every sample, and commits explain it. The result is at most a step, since these
-    members commit within every step.
+    When a sample is taken, a commit is between 0 and one commit interval old, half an interval on
+    average. So the interval is twice the median age of a member without a backlog. The lower
+    quartile of the members' medians counts for the whole group, because more than three quarters of
+    the members are rarely behind. If samples and commits are in phase, a member's lag has about the
+    same age in every sample; this age is explained, too. The result is at most a step, since these
+    members commit in every step.
 
     `arrived`, `lag`: records of each member in each step, float64 of shape (S, M).
     """
@@ -204,10 +209,10 @@ def _explained_ages(
 
 
 def _in_batches(series: SampleSeries) -> Mask:
-    """Return whether producers of a partition send batches less often than samples are taken, (P,).
+    """Return whether producers send to a partition less often than samples are taken, (P,).
 
-    Nothing arrives in some steps, and at least the mean in the next one. The lag of such a
-    partition may have arrived just now.
+    That is, nothing arrives in some steps, and at least the mean number of records arrives in the
+    next step. The lag of such a partition may have just arrived.
     """
     usual = series.arrived.mean(axis=0) if len(series) > 1 else np.zeros(series.partitions)
     again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0)
@@ -218,9 +223,10 @@ def _in_batches(series: SampleSeries) -> Mask:
 def _backlog(found: Stalls, left: Int64, seldom: Mask, explained_s: Float64) -> Float64:
     """Return the backlog of each partition, records, float64 of shape (P,).
 
-    If commits or batches of producers are rare (`seldom`): the records that the last commit `left`,
-    of shape (S, P); without a commit, the lag minus the usual records of a commit. Otherwise: the
-    lag that commits and chance do not explain.
+    If a partition is committed, or sent to, rarely (`seldom`), the backlog is the number of records
+    that the last commit did not include (`left`, of shape (S, P)). Without any commit, the backlog
+    is the lag minus the usual records per commit. For other partitions, the backlog is the lag that
+    neither commits nor chance explain.
     """
     series, again = found.series, found.series.committed_again
     lag: Float64 = np.maximum(series.lag[-1] - found.rest, 0).astype(np.float64)

@@ -1,11 +1,12 @@
-"""Costs of records: how much longer a record of a partition takes than a usual record of the group.
+"""Costs: how much longer a record of a partition takes than a usual record of the group.
 
 Belongs here: distinguishing slow consumers from expensive partitions by reported seconds per
-record. Does not: the seconds themselves (`reported_work`), nor speeds (`capacities`).
+record. Does not: measuring the seconds (`reported_work`), nor speeds (`capacities`).
 
 The logarithm of the seconds per record is a usual value plus deviations of the topic, the partition
-and the consumer. Most deviations are small and a few are large: Student's t priors, which are
-normal priors whose variance grows with the deviation, solved by reweighting.
+and the consumer. Most deviations are small and a few are large. So their priors are Student's t
+distributions, which are solved by reweighting, as normal priors whose variance grows with the
+deviation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,37 +24,42 @@ from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 """Topic to partition to three numbers: see `Costs.intervals`, and `Costs.rows`."""
 
-#: Ratio to the usual cost, and number of standard errors, from which decisions use a cost: a
+#: Minimum ratio of a cost to the usual cost (or the reverse) for decisions to use the cost: a
 #: smaller difference changes no plan.
 DEVIATES: Final = 1.5
+#: Minimum number of standard errors between a cost and the usual cost for decisions to use it.
 SURE: Final = 3.0
-#: Largest standard deviation of a known cost's logarithm: its 90 % interval is 25 % to each side.
+#: Largest standard deviation of the logarithm of a known cost: a 90 % interval of ±25 %.
 KNOWN: Final = 0.135
-#: Prior standard deviations of logarithms, of partitions, topics and consumers: records of one
-#: topic are alike, and consumers on equal machines even more so. If most partitions deviate by
-#: more, their prior is wider.
+#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. It is
+#: larger if most partitions deviate by more.
 COST: Final = 0.25
+#: Prior standard deviation of the logarithm of a topic's cost.
 TOPIC: Final = 0.5
+#: Prior standard deviation of the logarithm of a consumer's seconds per record, compared with other
+#: consumers: small, since most run on equal machines.
 SPEED: Final = 0.12
-#: Degrees of freedom of the priors: one deviation in a dozen is more than four times the usual one.
+#: Degrees of freedom of the priors: one deviation in a dozen exceeds four times the usual one.
 FREEDOM: Final = 1.5
 #: Standard deviation of a normal distribution, divided by its median absolute deviation.
 MEDIAN_TO_DEVIATION: Final = 1.4826
-#: Bounds of a cost, and of its deviation: a remembered cost beyond them is invalid.
+#: Bounds of a cost and of its deviation. A remembered cost outside these bounds is invalid.
 _LEAST: Final = 1e-6
 _MOST: Final = 1e6
-#: Maximum number of rounds of reweighting, and the largest change of a logarithm that ends them.
+#: Maximum number of rounds of reweighting.
 ROUNDS: Final = 30
+#: Reweighting ends when no logarithm changes by more than this in a round.
 NEAR: Final = 1e-3
-#: Share of all arrivals that the lower half may lack: of two middle costs, the lower one counts.
+#: Tolerance of `weighted_median`, as a share of all weights, so that of two middle values the lower
+#: one is returned despite rounding and small differences.
 _EQUAL: Final = 0.003
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Costs of P partitions, in records of the usual kind, float64 of shape (P,)."""
+    """Costs of P partitions, as multiples of the usual cost, float64 of shape (P,)."""
 
-    #: The cost that decisions use: 1 unless it surely deviates.
+    #: The cost that decisions use: 1, unless the estimate surely differs from 1.
     value: Float64
     #: The most likely cost, and the standard deviation of its logarithm; infinite: unknown.
     estimate: Float64
@@ -63,13 +69,13 @@ class Costs:
 
     @classmethod
     def usual(cls, partitions: int) -> "Costs":
-        """Return the costs of partitions without estimates."""
+        """Return costs of 1 for partitions whose costs are unknown."""
         usual = np.ones(partitions)
         return cls(usual, usual, np.full(partitions, np.inf), np.zeros(partitions))
 
     @classmethod
     def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":
-        """Return costs from estimates; `value` is 1 if unsure."""
+        """Return costs from estimates. `value` is 1 unless an estimate surely differs from 1."""
         apart = np.abs(np.log(estimate))
         surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
@@ -77,10 +83,11 @@ class Costs:
     def with_estimates(
         self, partitions: Places, logarithm: Float64, deviation: Float64, series: SampleSeries
     ) -> "Costs":
-        """Return these remembered costs with estimates of some partitions from samples.
+        """Return these remembered costs, updated by new estimates for some partitions.
 
-        A cost from earlier samples stays unless the new estimate, which includes it, contradicts
-        it. Other costs are replaced if the new estimate is precise enough.
+        A new estimate already includes the remembered cost. So a cost from earlier samples stays,
+        unless the new estimate contradicts it. Any other cost is replaced if the new estimate is
+        precise enough.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))
@@ -94,9 +101,9 @@ class Costs:
         return Costs.of(estimate, error, at)
 
     def known(self) -> Float64:
-        """Return lower end, estimate and upper end of the known costs, float64 of shape (P, 3).
+        """Return the 90 % interval of each cost: lower end, estimate and upper end, (P, 3).
 
-        A 90 % interval. NaN: unknown.
+        NaN if the cost is not known precisely enough.
         """
         width = np.exp(NINE_IN_TEN * self.deviation)
         rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
@@ -104,17 +111,20 @@ class Costs:
         return rows
 
     def intervals(self, problem: Problem) -> CostRows:
-        """Return the known costs by topic and partition: lower end, estimate and upper end."""
+        """Return the rows of `known` by topic and partition, without unknown costs."""
         return _by_topic(problem, self.deviation <= KNOWN, self.known())
 
     def rows(self, problem: Problem) -> CostRows:
-        """Return the known and the surely unusual costs for the next analysis, see `of_rows`."""
+        """Return estimate, deviation and time of costs, for `of_rows` in the next analysis.
+
+        Costs are left out if they are neither known nor surely different from the usual cost.
+        """
         values = np.stack((self.estimate, self.deviation, self.at), axis=1)
         return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)
 
     @classmethod
     def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
-        """Return remembered costs of existing partitions that are not older than a week.
+        """Return the remembered costs of partitions that exist, except costs older than a week.
 
         Raises `ValueError`, `TypeError` or `AttributeError` if a value is not a cost.
         """
@@ -138,7 +148,7 @@ class Costs:
 
 
 def _by_topic(problem: Problem, chosen: Mask, values: Float64) -> CostRows:
-    """Return the chosen rows of values, float64 of shape (P, 3), rounded to five digits."""
+    """Return the chosen rows of `values`, of shape (P, 3), by topic and partition, rounded."""
     rows: dict[str, dict[str, list[float]]] = {}
     for place in np.flatnonzero(chosen).tolist():
         topic, partition = problem.partition_name(place)
@@ -154,19 +164,19 @@ def reported_costs(
     rates: Float64,
     before: Costs,
 ) -> Costs:
-    """Return the costs of P partitions.
+    """Return the costs of P partitions, estimated from reported work.
 
-    The deviations of topics and consumers solve one linear system per round, from which those of
-    partitions are eliminated. O(P (T + M)²) for T topics and M consumers.
+    Each round solves one linear system for the deviations of topics and consumers, from which the
+    deviations of partitions are eliminated. O(P (T + M)²) for T topics and M consumers.
 
     Parameters
     ----------
     work, series
-        Reported work with at least one known mean, and its samples.
+        Reported work, in which at least one mean is known, and its samples.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
-        Arrivals in records a second, float64 of shape (P,); weights of the usual cost.
+        Arrivals in records a second, float64 of shape (P,): the weights for the usual cost.
     before
         Remembered costs.
     """
@@ -177,13 +187,13 @@ def reported_costs(
     logarithm, error = np.log(work.seconds_per_offset[known]), work.error[known]
     per_s = np.maximum(rates[read], 1e-9)
     logarithm -= weighted_median(logarithm, per_s[pair])
-    # A remembered cost counts like a report of a consumer of the usual speed.
+    # A remembered cost counts like a report by a consumer of the usual speed.
     settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0]))
     pair = np.concatenate((pair, settled))
     member = np.concatenate((member, np.full(settled.size, members.size)))
     logarithm = np.concatenate((logarithm, np.log(before.estimate[read[settled]])))
     weight = np.concatenate((error, before.deviation[read[settled]])) ** -2.0
-    # The unknowns: deviations of topics, then of consumers.
+    # The unknowns are the deviations of topics, then those of consumers.
     kinds, count = topics.size, topics.size + members.size + 1
     columns = np.stack((topic[pair], kinds + member))
     sums, square = np.zeros((read.size, count)), np.zeros((count, count))
@@ -196,7 +206,7 @@ def reported_costs(
     own, common = np.zeros(read.size), np.zeros(count)
     for _ in range(ROUNDS):
         last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
-        # `share`: variance of a partition's own deviation, given its prior and its pairs.
+        # `share` is the variance of a partition's own deviation, given its prior and its pairs.
         wide = max(COST, MEDIAN_TO_DEVIATION * float(np.median(np.abs(own))))
         share = 1.0 / (total + 1.0 / (wide**2 + own**2 / FREEDOM))
         reduced = square - sums.T @ (sums * share[:, None])
@@ -207,7 +217,7 @@ def reported_costs(
     speed = common[kinds:]
     relative = (data - np.bincount(pair, weight * speed[member])) / total
     relative -= weighted_median(relative, per_s)
-    # Precision of speeds relative to the usual speed, without their prior.
+    # Compute the precision of consumers' speeds relative to the usual speed, ignoring their prior.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
     covariance = np.linalg.inv(reduced + np.diag(np.where(free, NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
@@ -220,7 +230,7 @@ def reported_costs(
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
-    """Return the lowest value at which the sum of weights reaches half of the total."""
+    """Return the lowest value at which the sum of weights reaches half of the total weight."""
     order = values.argsort(kind="stable")
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

@@ -1,6 +1,6 @@
 """Last step of the analysis: whether a group gets a plan, and which.
 
-Belongs here: reasons for no plan, and comparing savings of candidates with their cost. Does not:
+Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Does not:
 the earlier steps (`steps`), nor the rules of assignment (`assignors`).
 """
 
@@ -36,11 +36,12 @@ from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL,
 #: Number of commits that show a plan's effect: the first may be of records read before the plan.
 COMMITS_NEEDED: Final = 2
 
-#: Number of recent plans after which the next plan has to wait, and the first wait in seconds. Each
-#: further plan doubles the wait, so that a mistake of the analysis cannot cause moves all day.
+#: Number of recent plans after which the next plan has to wait.
 AT_ONCE: Final = 20
+#: Seconds. Wait for the next plan after `AT_ONCE` recent plans. Each further plan doubles the wait,
+#: so that a mistake of the analysis cannot cause moves all day.
 FIRST_BACKOFF_S: Final = 3600.0
-#: Seconds. A plan that took effect longer ago is not recent.
+#: Seconds. Plans count as recent for this long after they took effect.
 LATELY_S: Final = 2 * 86_400.0
 
 Outcome = Literal["plan", "no change"]
@@ -49,20 +50,20 @@ Choose = Literal["first", "best"]
 
 @dataclass(frozen=True, eq=False)
 class PlanDecision:
-    """Whether a group gets a plan, with the analysis behind it.
+    """Whether a group gets a plan, and the analysis that led to this decision.
 
     Parameters
     ----------
     kept
         Forecast with the present owners.
     candidates
-        Assignments of the assignors with their forecasts; empty if none was computed.
+        The assignments of the assignors with their forecasts; empty if none was computed.
     chosen
         The candidate that is the plan; None without a plan.
     capacities
         Known capacities by member, for the next analysis.
     traffic
-        Traffic between racks; None: impossible, or ignored.
+        Traffic between racks; None: racks are unknown, or the policy ignores them.
     work
         Reported work of the last hour; None: nothing was reported.
     """
@@ -92,7 +93,7 @@ class PlanDecision:
 
     @property
     def moved(self) -> int:
-        """Owned partitions that the plan moves."""
+        """Number of partitions that the plan moves away from their present owner."""
         return 0 if self.chosen is None else self.chosen.moved
 
     @property
@@ -116,9 +117,9 @@ def decide(
     assignors, options
         Assignors whose candidates may become the plan, in order of preference, and their options.
     choose
-        `first`: the first assignor's candidate, or the next one's if the first assignor fails.
-        `best`: the least time lag at the horizon, then the least rack traffic, the lowest
-        utilisation and the fewest moves.
+        `first`: the candidate of the first assignor that does not fail. `best`: the candidate with
+        the least time lag at the horizon; among equals, with the least rack traffic, then the
+        lowest utilisation, then the fewest moves.
     compare
         Whether candidates are computed even if no plan is needed.
 
@@ -139,7 +140,7 @@ def decide(
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
 
-    The columns are `_hold`, `Analysis.places` and `_reduces_traffic`.
+    The first three columns are `_hold`, `Analysis.places` and `_reduces_traffic`.
     """
     analysis = analyse(question)
     hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves
@@ -177,7 +178,7 @@ def decide(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Return why no candidate can become a plan; None if a candidate can."""
+    """Return why no candidate can become a plan; None if one can."""
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
@@ -187,7 +188,7 @@ def _hold(analysis: Analysis) -> str | None:
 
 
 def _blocked(analysis: Analysis) -> str | None:
-    """Return why nothing can be decided now; None: a decision is possible."""
+    """Return why nothing can be decided now; None if a decision is possible."""
     problem, diagnosis = analysis.problem, analysis.diagnosis
     if not problem.members or not problem.assignable.any():
         return diagnosis.evidence
@@ -226,9 +227,10 @@ def _waits(analysis: Analysis) -> str | None:
 
 
 def _commits_s(analysis: Analysis) -> float:
-    """Return the seconds in which commits of the median member show the effect of a plan.
+    """Return the seconds within which commits show the effect of a plan.
 
-    The median, because a single member that commits rarely would delay plans for all others.
+    Computed for the median member, because a single member that commits rarely would delay plans
+    for all others.
     """
     commits = analysis.estimates.commits
     known = np.isfinite(commits.interval_s)
@@ -241,7 +243,7 @@ def _commits_s(analysis: Analysis) -> float:
 def _choice(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
-    """Choose a candidate, and compare it with the present owners."""
+    """Return the chosen candidate (None if it is not worth its moves) and the reason."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
         errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))
@@ -258,9 +260,9 @@ def _choice(
 
 
 def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, float, int]:
-    """Return the sort key of candidates, the smaller the better.
+    """Return the sort key by which `_choice` finds the best candidate: the lowest.
 
-    If racks count, all time lags within the objective count as equal.
+    If rack traffic counts, all time lags within the objective are equal.
     """
     forecast = candidate.forecast
     time_lag_s, far = forecast.time_lag_s, 0.0
@@ -273,7 +275,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _rack_plan(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Return a plan that reduces a healthy group's traffic between racks, with its saving."""
+    """Return a plan that only reduces rack traffic (None if there is none) and the reason."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
@@ -302,7 +304,11 @@ def _reduces_traffic(analysis: Analysis) -> bool:
 
 
 def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
-    """Whether a reduction of rack traffic is worth a plan: by price, or by share if unpriced."""
+    """Return whether a reduction of rack traffic by `per_s` is worth a plan.
+
+    The price of this traffic is compared with the policy's minimum saving. If no price is known,
+    its share of all traffic is compared with `BETTER`.
+    """
     rules, total = analysis.rules, float(traffic.per_s.sum())
     saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)
     if saved is not None:
@@ -328,7 +334,7 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
     avoided_s, slight = gain(analysis, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
-        # The plan helps other members than the one that is furthest behind.
+        # The plan helps members other than the one that is furthest behind.
         what += f"; summed over partitions, the plan avoids {length(avoided_s)} of time lag"
     if slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"

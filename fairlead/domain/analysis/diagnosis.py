@@ -1,4 +1,4 @@
-"""Fourth step of the analysis: the problem of a group, with names and evidence.
+"""Fourth step of the analysis: what is wrong with a group, with names and evidence.
 
 Belongs here: the definitions of diagnoses and their order. Does not: the figures (`estimate`,
 `forecast`), nor whether a plan would help (`decide`).
@@ -7,17 +7,18 @@ Belongs here: the definitions of diagnoses and their order. Does not: the figure
 diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
-   commit nothing, and others are behind, the diagnosis is about the others.
-2. stuck partition: it waits while its owner commits others.
-3. throttled partition: it falls behind while its owner keeps up with others or waits for records.
+   commit nothing, and other members are behind, the diagnosis is about the other members.
+2. stuck partition: a partition waits while its owner commits other partitions.
+3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
+   waits for records.
 4. unbalanced: a partition without an owner is behind.
 5. unknown: no member that is behind has a known capacity.
-6. hot partition: more arrives than the fastest member can process.
-7. overloaded: more arrives than all members that read it can process.
-8. slow member: its measured capacity is below `SLOW` times the median of its peers.
-9. recovering: every member catches up, about as soon as with any other assignment.
+6. hot partition: more arrives in a partition than the fastest member can process.
+7. overloaded: more arrives in some topics than all their subscribers can process.
+8. slow member: a member's measured capacity is below `SLOW` times the median of its peers.
+9. recovering: every member catches up, about as soon as any other assignment would allow.
 10. unknown: more arrives at each member than its lower bound of capacity.
-11. unbalanced: more arrives at a member than it can process, and others have room.
+11. unbalanced: more arrives at a member than it can process, and other members have room.
 12. recovering: over the objective now, and within it at the horizon.
 13. healthy: within the objective now and at the horizon.
 
@@ -51,16 +52,16 @@ from fairlead.domain.worst_first import SOON_S
 #: Maximum ratio of a slow member's capacity to the median of its peers: smaller differences are
 #: usual between machines.
 SLOW: Final = 0.7
-#: Largest ratio of expected to shortest possible catch-up time for which a recovering group needs
-#: no plan, since a plan would save less than its moves cost.
+#: A recovering group needs no plan if its expected catch-up time is at most this multiple of the
+#: shortest possible one: a plan would save less than its moves cost.
 EVENLY: Final = 1.35
-#: Join names, at most three.
+#: Join up to three names in a sentence.
 a_few = partial(listed, at_most=NAMED)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The problem of a group, the affected members or partitions (topic-partition), and why."""
+    """What is wrong with a group, with which members or partitions (orders-3), and the evidence."""
 
     name: DiagnosisName
     names: tuple[str, ...]
@@ -69,10 +70,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """The input of the analysis, and the results that a diagnosis uses.
+    """The input of the analysis, and the results from which the diagnosis is made.
 
-    `late` are the members that will be behind by more than the objective, even if fewer records
-    arrive than estimated; bool of shape (M,).
+    `late` are the members whose time lag will exceed the objective even if fewer records arrive
+    than estimated; bool of shape (M,).
     """
 
     question: Question
@@ -106,11 +107,11 @@ class Basis:
         return self.problem.partition_label(index)
 
     def partitions(self, chosen: Mask) -> tuple[str, ...]:
-        """Return the names of partitions, bool of shape (P,)."""
+        """Return the names of the chosen partitions, bool of shape (P,)."""
         return tuple(self.partition(index) for index in np.flatnonzero(chosen).tolist())
 
     def members(self, chosen: Mask) -> tuple[str, ...]:
-        """Return the names of members, bool of shape (M,)."""
+        """Return the names of the chosen members, bool of shape (M,)."""
         return tuple(self.problem.members[index] for index in np.flatnonzero(chosen).tolist())
 
 
@@ -130,7 +131,7 @@ def diagnose(basis: Basis) -> Diagnosis:
 
 
 def _uncounted(basis: Basis) -> Iterator[str]:
-    """Describe partitions that do not count: never committed, or empty."""
+    """Describe ignored partitions: never committed, or empty."""
     series = basis.observations.recent
     end, begin = series.end[-1], np.maximum(series.begin[-1], 0)
     idle = np.flatnonzero(~basis.estimates.commits.started & (series.lag[-1] > 0))
@@ -173,7 +174,7 @@ def _transactions(basis: Basis) -> Iterator[str]:
 
 
 def _losses(basis: Basis) -> Iterator[str]:
-    """Describe the time until records are lost, and the number of partitions concerned."""
+    """Describe how soon records are lost, and in how many partitions."""
     losses_s, step_s = basis.outlook.losses_s(basis.owner), basis.observations.recent.step
     soon = int((losses_s < SOON_S).sum())
     if soon:
@@ -186,7 +187,7 @@ def _losses(basis: Basis) -> Iterator[str]:
 
 
 def _and_more(partitions: int) -> str:
-    """Return the number of other partitions in brackets; empty: none."""
+    """Return text such as ' (and 2 more partitions)'; empty for one partition."""
     return f" (and {plural(partitions - 1, 'more partition')})" if partitions > 1 else ""
 
 
@@ -199,7 +200,7 @@ def _diagnose(basis: Basis) -> Diagnosis:
         return _problem(basis)
     silent, owning = basis.estimates.silent, np.unique(basis.owner[basis.owner >= 0])
     if basis.late.any() and 0 < 2 * silent.sum() < owning.size:
-        # Only a few members commit nothing: the diagnosis is about the others.
+        # Only a few members commit nothing. So the diagnosis is about the other members.
         problem = _problem(basis)
         return replace(problem, evidence=f"{problem.evidence} {doubt.evidence}")
     return doubt
@@ -228,7 +229,7 @@ def _problem(basis: Basis) -> Diagnosis:
 
 
 def _unseen(basis: Basis) -> str | None:
-    """Return why nothing is known about a group, if so."""
+    """Return why nothing is known about a group; None if something is known."""
     assignable = basis.problem.assignable
     if not basis.problem.members:
         return NO_MEMBERS
@@ -298,7 +299,7 @@ def _stuck(basis: Basis) -> Diagnosis | None:
 
 
 def _throttled(basis: Basis) -> Diagnosis | None:
-    """Return the throttled partitions that are or will be over the objective, if any."""
+    """Return the diagnosis of throttled partitions that are or will be over the objective."""
     commits, come = basis.estimates.commits, basis.estimates.rates.per_s
     lag_s = _lag_s(basis)
     grows = np.maximum(1.0 - commits.read_per_s / np.maximum(come, 1e-9), 0.0)
@@ -324,7 +325,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
 
 
 def _without_owner(basis: Basis) -> Diagnosis | None:
-    """Return the partitions without an owner that are or will be over the objective, if any."""
+    """Return the diagnosis of ownerless partitions that are or will be over the objective."""
     lag_s = _lag_s(basis)
     then_s = lag_s + np.where(basis.estimates.rates.per_s > 0, basis.rules.horizon_s, 0.0)
     late = basis.problem.assignable & (basis.owner < 0) & (then_s > basis.rules.objective_s)
@@ -341,13 +342,13 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
 
 
 def _lag_s(basis: Basis) -> Float64:
-    """Return the age of the first unread record of each partition, (P,)."""
+    """Return the age of the first unread record of each partition, seconds, (P,)."""
     series = basis.observations.recent
     return series.time_lag(series.lag[-1].astype(np.float64), basis.estimates.rates.per_s)
 
 
 def _no_capacity(basis: Basis) -> Diagnosis | None:
-    """Return unknown if no member that is behind has a known capacity."""
+    """Return the diagnosis `unknown` if no member that is behind has a known capacity."""
     if basis.estimates.speeds.per_s[basis.late].any():
         return None
     names = basis.members(basis.late)
@@ -378,7 +379,11 @@ def _hot(basis: Basis) -> Diagnosis | None:
 
 
 def _drained(basis: Basis) -> Float64:
-    """Return the reading speed of each partition in its second fastest step, (P,)."""
+    """Return the reading speed of each partition in its second fastest step, (P,).
+
+    In usual records a second. 0 if the owner commits rarely, since the speed in a step is then
+    unknown.
+    """
     commits, series = basis.estimates.commits, basis.observations.recent
     per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
     rare = of_owner(commits.rare, series.owner[-1], none=True)
@@ -386,7 +391,11 @@ def _drained(basis: Basis) -> Float64:
 
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
-    """Check each reader set, and the only readers of some topics: no other member can help them."""
+    """Return the diagnosis `overloaded` if too much arrives for all members of some set.
+
+    The sets are reader sets, and the only readers of some topics: no other member may read their
+    partitions.
+    """
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
     read = ~of_owner(basis.estimates.silent, basis.owner, none=False)
@@ -422,7 +431,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
 
 
 def _as_known(basis: Basis, members: Mask) -> str:
-    """Return a reservation if the capacity of some of these members was not measured."""
+    """Return ', as far as is known' if the capacity of any of these members was not measured."""
     return "" if basis.estimates.speeds.measured[members].all() else ", as far as is known"
 
 
@@ -434,7 +443,7 @@ def _readers(basis: Basis) -> Mask:
 
 
 def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
-    """Return members that are slower than their peers, with the peers' median capacity."""
+    """Return the median capacity of peers by member, for members that are much slower."""
     readers, speeds, found = _readers(basis), basis.estimates.speeds, {}
     for member in np.flatnonzero(among & speeds.measured).tolist():
         peers = basis.estimates.peers.of_member(member, readers)
@@ -472,7 +481,7 @@ def _recovering(basis: Basis, then: str) -> Diagnosis:
 
 
 def _catching_up(basis: Basis) -> Diagnosis | None:
-    """Return recovering if all members catch up, about as soon as any assignment allows."""
+    """Return the diagnosis `recovering` if all members catch up about as soon as possible."""
     outlook, owner = basis.outlook, basis.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
     waiting = outlook.by_member(outlook.backlog, owner)
@@ -486,7 +495,10 @@ def _catching_up(basis: Basis) -> Diagnosis | None:
 
 
 def _unmeasured(basis: Basis) -> Diagnosis | None:
-    """Return unknown if every member's arrivals reach its known capacity, perhaps a lower bound."""
+    """Return the diagnosis `unknown` if arrivals reach every member's known capacity.
+
+    These capacities may be lower bounds.
+    """
     readers = _readers(basis)
     used = basis.outlook.utilisation(basis.owner)[readers]
     if used.min(initial=np.inf) < 1.0:

@@ -1,7 +1,7 @@
 """Second step of the analysis: estimates for partitions and consumers, from observations.
 
-Belongs here: one frozen result of arrival rates, costs, speeds and backlogs. Does not: reading
-samples (`read`), each estimate (`arrivals`, `costs`, `capacities`), nor the future (`forecast`).
+Belongs here: combining arrival rates, costs, speeds and backlogs into one result. Does not: reading
+samples (`read`), the single estimates (`arrivals`, `costs`, `capacities`), nor `forecast`.
 """
 
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ from fairlead.domain.analysis.sample_series import Float64, Mask
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Present estimates for P partitions and M members."""
+    """Estimates of the present rates, costs, speeds and backlogs of P partitions and M members."""
 
-    #: Arrivals in records a second. A new partition gets the mean of its topic.
+    #: Arrival rates, records a second. A new partition gets the mean of its topic.
     rates: Rates
     #: Cost of a record of each partition, in usual records.
     costs: Costs
@@ -46,8 +46,8 @@ class Estimates:
     backlog: Float64
     #: Members that commit nothing, bool of shape (M,).
     silent: Mask
-    #: Partitions that `sticky-lag-aware` does not move, bool of shape (P,): stuck and throttled
-    #: ones, and those of silent members.
+    #: Partitions that `sticky-lag-aware` must not move, bool of shape (P,): stuck partitions,
+    #: throttled partitions, and those of silent members.
     held: Mask
     peers: Peers
 
@@ -58,7 +58,7 @@ class Estimates:
 
 
 def estimate(question: Question, observations: Observations) -> Estimates:
-    """Estimate rates, costs, speeds and backlogs."""
+    """Estimate rates, costs, speeds and backlogs from observations and remembered values."""
     problem = question.problem
     unsubscribed = ~problem.assignable & problem.assignable.any()
     rates = _rates(question, observations, unsubscribed)
@@ -89,9 +89,9 @@ def estimate(question: Question, observations: Observations) -> Estimates:
 
 
 def _rates(question: Question, observations: Observations, unsubscribed: Mask) -> Rates:
-    """Return arrivals; a partition without samples gets the mean of its topic's other partitions.
+    """Return arrival rates. A partition without known arrivals gets the mean rate of its topic.
 
-    Topics without a subscriber do not count, unless no topic has a subscriber.
+    Topics without a subscriber get no arrivals, unless no topic has a subscriber.
     """
     rates, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:
@@ -126,7 +126,7 @@ def _speeds(
     work_per_s: Float64,
     peers: Peers,
 ) -> Speeds:
-    """Return the assumed capacity of each member; a silent member gets no partitions."""
+    """Return the assumed capacities; 0 for silent members, so that they get no partitions."""
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0

@@ -1,9 +1,9 @@
 """Third step of the analysis: time lag and utilisation of an assignment at the horizon.
 
-Belongs here: the figures that compare assignments. Does not: the estimates they are computed from
-(`arrivals`, `commits`, `capacities`).
+Belongs here: the figures by which assignments are compared. Does not: the estimates from which
+these are computed (`arrivals`, `commits`, `capacities`).
 
-A member gets `a` records a second, can process `c`, and has a backlog of `B`: its backlog at the
+If a member gets `a` records a second, can process `c`, and has a backlog of `B`, its backlog at the
 horizon H is max(0, B + (a - c) H), and its time lag is this backlog divided by `a`.
 """
 
@@ -24,7 +24,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 CHANCE: Final = 2.0
 #: Seconds for which a member that has caught up must stay within the objective.
 STAYS_S: Final = 600.0
-#: Uncertainty of a capacity, as a share of it.
+#: Uncertainty of a capacity, as a share of the capacity.
 DOUBT: Final = 0.13
 
 
@@ -37,12 +37,12 @@ class Forecast:
     time_lag_s
         The worst partition's time lag at the horizon, seconds.
     utilisation
-        Arrivals over capacity of the most utilised member; above 1 it falls behind.
+        Arrivals divided by capacity of the most utilised member; above 1 the member falls behind.
     loss_s
-        Seconds until retention overtakes the first partition; None: never.
+        Seconds until retention first deletes unread records; None: never.
     catch_up_s, catch_up_between_s
-        Seconds until every partition, unless throttled or stuck, is within the objective for ten
-        minutes, and their 90 % interval; None: never.
+        Seconds until all partitions, except throttled and stuck ones, are within the objective and
+        stay there for ten minutes; and the 90 % interval of these seconds. None: never.
     """
 
     time_lag_s: float
@@ -53,7 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of members, (M,): arrivals a second, backlog, age of the oldest record in seconds."""
+    """Loads of M members, (M,): arrivals a second, backlog, age of the oldest record in seconds."""
 
     arrivals: Float64
     waiting: Float64
@@ -64,10 +64,12 @@ class _Loads(NamedTuple):
 class Outlook:
     """Expected loads of P partitions and capacities of M members, in usual records.
 
+    A usual record has the cost 1: a record with the cost 2 counts as two.
+
     Parameters
     ----------
     arrivals, deviation
-        Records a second, and their standard deviations, float64 of shape (P,).
+        Arrivals a second, and their standard deviations, float64 of shape (P,).
     backlog, time_lag_s
         Records that wait now, and the time lag in seconds, float64 of shape (P,).
     capacities
@@ -75,9 +77,9 @@ class Outlook:
     costs
         Cost of a record of each partition, in usual records, float64 of shape (P,).
     unread
-        Partitions whose losses are forecast as if they were not read, bool of shape (P,).
+        Partitions for which losses are forecast as if nobody read them, bool of shape (P,).
     retention
-        Distance of retention from the group; None: retention deletes nothing.
+        How near retention is to the group's position; None: retention deletes nothing.
     objective_s
         Largest acceptable time lag.
     """
@@ -98,7 +100,10 @@ class Outlook:
         return self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
-        """Convert a rate from usual records to average records of some partitions, bool (P,)."""
+        """Convert a rate of usual records to a rate of records of the given partitions, bool (P,).
+
+        The records have the average cost of those that arrive in these partitions.
+        """
         total = float(self.arrivals[partitions].sum())
         return per_s * float(self.records[partitions].sum()) / total if total > 0 else per_s
 
@@ -107,24 +112,26 @@ class Outlook:
         return sum_by_owner(values, owner, self.capacities.size)
 
     def utilisation(self, owner: Int32) -> Float64:
-        """Return arrivals over capacity of each member, float64 of shape (M,); 0: no capacity."""
+        """Return arrivals divided by capacity of each member, (M,); 0 if the capacity is 0."""
         return quotient(self.by_member(self.arrivals, owner), self.capacities, 0.0)
 
     def capacity_share(self, owner: Int32) -> Float64:
-        """Return arrivals over the owner's capacity, float64 of shape (P,); NaN: unknown."""
+        """Return each partition's arrivals divided by its owner's capacity, (P,); NaN: unknown."""
         return quotient(self.arrivals, of_owner(self.capacities, owner, none=0.0), np.nan)
 
     def forecast_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag at the horizon, float64 of shape (M,).
 
-        At most the present time lag plus the horizon; the present time lag without a capacity.
+        At most the present time lag plus the horizon. The time lag of a member without capacity is
+        assumed to stay as it is.
         """
         return self._time_lag(self._loads(owner), horizon_s)
 
     def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's time lag if, by chance, fewer records arrive than estimated, (M,).
+        """Return the time lag at the horizon if fewer records than estimated arrive, (M,).
 
-        With a few records an hour, a member at nine tenths of its capacity may seem overloaded.
+        Fewer by `CHANCE` standard deviations. If only a few records arrive an hour, a member at
+        nine tenths of its capacity may seem overloaded by chance.
         """
         loads = self._loads(owner)
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
@@ -140,13 +147,13 @@ class Outlook:
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        # The time lag of the most delayed partition falls in proportion to the whole backlog.
+        # The time lag of a member's oldest record falls in proportion to the member's backlog.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        """Return the mean time lag of each member's partitions, seconds, (M,)."""
+        """Return the mean time lag of each member's partitions at the horizon, seconds, (M,)."""
         grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
@@ -156,7 +163,7 @@ class Outlook:
         return np.maximum(loads.waiting + (loads.arrivals - self.capacities) * horizon_s, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast of an assignment; partitions without an owner are not read.
+        """Return the forecast of an assignment. Partitions without an owner are not read.
 
         Examples
         --------
@@ -183,7 +190,7 @@ class Outlook:
         )
 
     def _catch_up_s(self, loads: _Loads) -> Float64:
-        """Return the likely, shortest and longest seconds until all are within the objective."""
+        """Return the likely, shortest and longest seconds until the objective is reached, (3,)."""
         arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals
@@ -201,8 +208,9 @@ class Outlook:
     def losses_s(self, owner: Int32) -> Float64:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
 
-        Infinite: never. A member that catches up does so in all its partitions at once; a member
-        that falls behind reads the same share of arrivals in each.
+        Infinite: never. It is assumed that a member that catches up does so in all its partitions
+        at the same time, and that a member that falls behind reads the same share of the arrivals
+        in each of its partitions.
         """
         if self.retention is None:
             return np.full(owner.size, np.inf)
@@ -217,13 +225,13 @@ class Outlook:
         return self.retention.seconds(waits, read / self.costs, until)
 
     def total_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's mean time lag times its number of partitions, float64 (M,)."""
+        """Return each member's mean time lag at the horizon times its partition count, (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         return self._usual_time_lag(self._loads(owner), horizon_s) * partitions
 
 
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
-    """Return expected loads and capacities, in usual records."""
+    """Return the expected loads and capacities of a group, in usual records."""
     costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
     # A throttled partition needs its owner's capacity only for the records that are read.
     arrivals = np.where(commits.throttled, commits.read_per_s, estimates.rates.per_s)
@@ -245,5 +253,5 @@ def _finite(seconds: float) -> float | None:
 
 
 def _seconds(records: Float64, per_s: Float64) -> Float64:
-    """Return the seconds in which this many records arrive; a day if there are no arrivals."""
+    """Return the seconds in which `records` arrive; a day if there are no arrivals."""
     return quotient(records, per_s, np.where(records > 0, DAY_S, 0.0))

@@ -1,13 +1,13 @@
-"""Costs of records in a group whose consumers report nothing, from consumers at their limit.
+"""Costs of records without reports, inferred from what consumers read at their limit.
 
 Belongs here: distinguishing slow consumers from expensive partitions by their reading speed while
-records wait. Does not: who was at a limit (`commits`), nor reported work (`costs`).
+records wait. Does not: finding consumers with a backlog (`commits`), nor reported work (`costs`).
 
-A consumer at its limit spends all its time on its records. Let c be the cost of a partition's
-record and v the speed of the consumer, in usual records a second: in a stretch of t seconds in
-which it reads n records of each partition, sum(c n) = v t. Each stretch is one equation. Equations
-differ, because clients read partitions in turns and plans move partitions. The prior is that of
-`costs`: most deviations are small, and a few are large.
+A consumer at its limit spends all its time on its records. Let c be the cost of a record of each
+partition, and v the speed of the consumer in usual records a second. If the consumer reads n
+records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such an
+equation. The equations differ, because clients read partitions in turns and plans move partitions.
+The priors are those of `costs`: most deviations are small, and a few are large.
 """
 
 from typing import Final
@@ -30,15 +30,15 @@ from fairlead.domain.analysis.costs import (
 from fairlead.domain.analysis.sample_series import Float64, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
-#: Seconds. Minimum length of a stretch: several commits, so that their exact times matter little.
+#: Seconds. Minimum length of a stretch: long enough that the exact times of commits matter little.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations: equally many of each consumer, the newest, and at least one.
+#: Maximum number of equations. Each consumer's newest are used: an equal number, at least one.
 _MOST: Final = 300
-#: Relative error of an equation; `AUTO_COMMIT_S` adds the error of its commits' times.
+#: Relative error of an equation, in addition to the error of its commits' times (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03
-#: Prior standard deviation of the logarithm of the usual speed: wide, as it is unknown.
+#: Prior standard deviation of the logarithm of the usual speed: large, since nothing is known.
 _ANY: Final = 10.0
-#: Maximum change of a logarithm in a round.
+#: Maximum change of a logarithm in a round, so that the rounds converge.
 _STEP: Final = 1.0
 
 
@@ -49,10 +49,10 @@ def inferred_costs(
     rates: Float64,
     before: Costs,
 ) -> Costs:
-    """Return the costs of P partitions; parameters as of `costs.reported_costs`.
+    """Return the costs of P partitions; the parameters are those of `costs.reported_costs`.
 
-    Newton's method finds the logarithms; reweighting makes the priors Student's t distributions.
-    O(E² (P + M)) a round, for E equations and M consumers.
+    Finds logarithms of costs by Newton's method, and reweights the priors in each round, so that
+    they become Student's t distributions. O(E² (P + M)) a round, for E equations and M consumers.
     """
     member, seconds, records = _stretches(series, commits)
     if not member.size:
@@ -61,7 +61,7 @@ def inferred_costs(
     members, member = np.unique(member, return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     records = records[:, read]
-    # The unknowns: deviations of partitions, topics and consumers, and the usual speed.
+    # The unknowns are the deviations of partitions, topics and consumers, and the usual speed.
     columns = read.size + np.arange(topics.size + members.size)
     kind_of = (read.size, topics.size, members.size, 1)
     spread = np.repeat((COST, TOPIC, SPEED, _ANY), kind_of) ** 2
@@ -99,7 +99,7 @@ def inferred_costs(
     usual[read] = logarithm
     logarithm -= weighted_median(usual, weights)
     own -= weights[read] @ own
-    # The precision of costs, if the speeds of consumers are unknown.
+    # Compute the precision of costs as if nothing were known about the speeds of consumers.
     free[read.size + topics.size :] = _ANY**2
     square = (matrix * free) @ matrix.T + np.diag(variance)
     gain = np.linalg.solve(square, matrix * free)
@@ -109,7 +109,7 @@ def inferred_costs(
 
 
 def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64, Float64]:
-    """Return stretches of time in which a consumer was at its limit.
+    """Return the stretches of time in which consumers were at their limit.
 
     Returns each stretch's consumer, intp of shape (E,), its seconds, float64 of shape (E,), and its
     records of each partition, float64 of shape (E, P).
@@ -130,7 +130,7 @@ def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64,
 
 
 def _at_limit(series: SampleSeries, commits: Commits, member: int) -> list[tuple[int, int]]:
-    """Return the first and the last sample of a member's stretches at its limit."""
+    """Return the first and the last sample of each stretch in which a member was at its limit."""
     firsts, lasts, limited = intervals(commits, member, by_commit=True)
     stretches, start, end = [], -1, -1
     for first, last in zip(firsts[limited].tolist(), lasts[limited].tolist(), strict=True):

@@ -1,10 +1,11 @@
 """When retention deletes records that a group has not read.
 
-Belongs here: the speed of the first offsets of logs, and the time until one overtakes the group.
+Belongs here: the speed of the first offsets of logs, and the time until they overtake the group.
 Does not: reading speeds (`capacities`).
 
-Kafka deletes whole segments: the first offset of a log stays the same for a while and then jumps.
-After the last jump, it is extrapolated along the line through the jumps, by at most one jump.
+Kafka deletes whole segments, so the first offset of a log stays the same for a while and then
+jumps. Since its last jump, the first offset is assumed to have moved along the line through the
+jumps, by at most one jump.
 """
 
 from dataclasses import dataclass
@@ -16,18 +17,18 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, 
 
 @dataclass(frozen=True, eq=False)
 class Retention:
-    """Distance between the first offsets of P logs and the group's position, shapes (P,)."""
+    """Distance from the first offsets of P logs to the group's position, shapes (P,)."""
 
     #: Records until retention reaches the group's position; 0: reached.
     room: Float64
-    #: Speed of first offsets, records a second; 0: they did not move.
+    #: Speed of first offsets, records a second; 0: no movement.
     per_s: Float64
 
     def seconds(self, waits: Mask, read: Float64, catch_up_s: Float64) -> Float64:
         """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
-        `waits`: whether there is a backlog; `read`: records read a second; `catch_up_s`: seconds
-        until the backlog is read, infinite: never.
+        `waits`: whether a partition has a backlog; `read`: records read a second; `catch_up_s`:
+        seconds until the backlog has been read, infinite: never.
 
         Examples
         --------
@@ -43,9 +44,9 @@ class Retention:
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
-    """Compute the distance of retention from samples; None: no first offset has moved.
+    """Compute how far retention is from the group's position; None: no first offset has moved.
 
-    `arrivals`, records a second, is the assumed speed of a first offset that jumped only once.
+    If a first offset jumped only once, its speed is assumed to be `arrivals`, records a second.
     """
     known = series.in_one_log & (series.begin >= 0)
     jumps = np.where(known[1:] & known[:-1], np.diff(series.begin, axis=0), 0)

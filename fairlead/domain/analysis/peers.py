@@ -1,11 +1,12 @@
-"""Peers and reader sets: members that read the same topics.
+"""Reader sets: members that share topics, and so can take over partitions from each other.
 
 Belongs here: sets of members by their subscriptions. Does not: capacities (`capacities`), nor the
 diagnosis (`diagnosis`).
 
-A *reader set* consists of members that share topics, directly or through others, and of these
-topics and their partitions. No other member may read them. The number of a reader set is the index
-of its first member.
+A *reader set* consists of members that share topics, directly or through other members, and of
+these topics with their partitions. No member outside the set subscribes to these topics. The number
+of a reader set is the index of its first member. The *peers* of a member are the other members of
+its set.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ class Peers:
 
     @classmethod
     def of(cls, problem: Problem) -> "Peers":
-        """Return the sets; topics without partitions do not count.
+        """Return the reader sets of a problem. Topics without partitions do not count.
 
         Examples
         --------
@@ -46,17 +47,18 @@ class Peers:
         return cls(reader_set, of_topic[problem.topic_of])
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return the other members in the reader set of `member`; `among`: bool of shape (M,)."""
+        """Return the peers of a member that are `among` some members, bool of shape (M,)."""
         others = among & (self.reader_set == self.reader_set[member])
         others[member] = False
         return np.flatnonzero(others)
 
 
 def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
-    """Yield each topic's subscribers, and the partitions that only these members may read.
+    """Yield each topic's subscribers, and the partitions that nobody else may read.
 
-    As bool of shape (M,), and bool of shape (P,). Equal sets are yielded once, and nothing if all
-    subscriptions are equal.
+    The subscribers are bool of shape (M,), the partitions bool of shape (P,). If several topics
+    have the same subscribers, these are yielded once. Nothing is yielded if all subscriptions are
+    equal.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
     subscribes[problem.subscription_topics, member] = True
     sets, of_topic = np.unique(subscribes, axis=0, return_inverse=True)
     sets_read = sets.any(axis=1)
-    beyond = sets.astype(np.float32) @ ~sets.T  # [i, j]: members of i that are not in j
+    beyond = sets.astype(np.float32) @ ~sets.T  # [i, j]: number of members of i that are not in j
     for number in np.flatnonzero(sets_read).tolist():
         only = sets_read & (beyond[:, number] == 0)
         yield sets[number], only[of_topic][problem.topic_of]
@@ -80,7 +82,10 @@ def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
 def reader_sets(
     count: int, member: Places, topic: npt.NDArray[np.integer], topics: int
 ) -> tuple[Int32, Int32]:
-    """Return the reader set of each member, and of each topic; -1: no subscriber."""
+    """Return the reader set of each member, and of each topic; -1: no subscriber.
+
+    `member` and `topic` are the pairs of a subscriber and its topic.
+    """
     of_member = np.arange(count, dtype=np.int32)
     while True:
         of_topic = np.full(topics, count, np.int32)

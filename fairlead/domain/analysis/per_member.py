@@ -1,4 +1,4 @@
-"""From partitions to their owners, and back: sums over owned partitions, and owners' values."""
+"""Values of members from values of their partitions, and values of partitions from their owners."""
 
 from typing import TypeVar
 
@@ -11,31 +11,34 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class PerMember:
-    """Sums over the partitions that a member owns at the end of each of S steps."""
+    """Sums over the partitions that each member owns at the end of each of S steps."""
 
     def __init__(self, series: SampleSeries) -> None:
         self._series = series
         self.steps, self.members = len(series) - 1, len(series.members)
         rows = np.arange(self.steps)[:, None] * (self.members + 1)
-        # Partitions without an owner are summed in a last column, which is dropped.
+        # Sum partitions without an owner in an additional last column, which is dropped.
         owner = np.where(series.owner[1:] >= 0, series.owner[1:], self.members)
         self._cell = (rows + owner).ravel()
         self._size = self.steps * (self.members + 1)
 
     def sum(self, values: Int64 | Float64 | Mask) -> Float64:
-        """Sum values of shape (S, P) to float64 of shape (S, M)."""
+        """Sum values of shape (S, P) over each member's partitions, float64 of shape (S, M)."""
         total = np.bincount(self._cell, weights=values.ravel(), minlength=self._size)
         table: Float64 = total.reshape(self.steps, self.members + 1).astype(np.float64)
         return table[:, : self.members]
 
     def any(self, values: Mask) -> Mask:
-        """Whether a value of shape (S, P) is true, bool of shape (S, M)."""
+        """Return whether any value of shape (S, P) is true in a member's partitions, (S, M)."""
         count = np.bincount(self._cell[values.ravel()], minlength=self._size)
         table: Mask = count.reshape(self.steps, self.members + 1) > 0
         return table[:, : self.members]
 
     def steady(self) -> Mask:
-        """Whether a member kept its partitions during a step, and no log was replaced, (S, M)."""
+        """Return whether each member's partitions and their logs stayed the same in a step, (S, M).
+
+        False for a member without partitions.
+        """
         owner = self._series.owner
         changed = (owner[1:] != owner[:-1]) | ~self._series.in_one_log[:-1]
         gained = self.any(changed)
@@ -56,17 +59,19 @@ def sum_by_owner(values: Float64 | Mask, owner: Int32, members: int) -> Float64:
 def of_owner(values: npt.NDArray[Scalar], owner: Int32, none: float) -> npt.NDArray[Scalar]:
     """Return the value of each partition's owner, from members' values of shape (..., M).
 
+    Partitions without an owner get the value `none`.
+
     Examples
     --------
     >>> of_owner(np.array([5.0, 7.0]), np.array([1, -1, 0], np.int32), 0.0).tolist()
     [7.0, 0.0, 5.0]
     """
-    # Index -1, no owner, is the last element.
+    # Append `none` as the last element: the owner -1 of partitions without an owner selects it.
     filled = np.full((*values.shape[:-1], 1), none, values.dtype)
     return np.concatenate((values, filled), axis=-1)[..., owner]
 
 
 def any_owned(series: SampleSeries, chosen: Mask) -> Mask:
-    """Return whether each member now owns any of these partitions, bool of shape (M,)."""
+    """Return whether each member now owns any of the chosen partitions, bool of shape (M,)."""
     owned: Mask = sum_by_owner(chosen, series.owner[-1], len(series.members)) > 0
     return owned

@@ -17,10 +17,10 @@ from fairlead.domain.analysis.sample_series import Float64, SampleSeries
 class Question:
     """All input of an analysis."""
 
-    #: Partition counts, members with subscriptions, present owners (`Problem.of`). `weights` are
-    #: the lags that lag-based assignors use; its capacities and rates are ignored.
+    #: Partition counts, subscriptions of members, and present owners (`Problem.of`). `weights` are
+    #: lags, for lag-based assignors; `capacities` and `arrival_rates` are ignored.
     problem: Problem
-    #: At least one sample, of the same partitions; its members begin with `problem.members`.
+    #: At least one sample of the same partitions; `series.members` begins with `problem.members`.
     series: SampleSeries
     #: The policy's rules.
     rules: Rules = field(default_factory=Rules)
@@ -28,19 +28,19 @@ class Question:
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
-    #: Whether remembered values were invalid and ignored; the evidence mentions this.
+    #: Whether remembered values were invalid and therefore ignored; the evidence mentions this.
     forgotten: bool = False
-    #: Times at which plans took effect, seconds since the epoch, ascending: the last `MOST_PLANS`.
+    #: Times at which the last `MOST_PLANS` plans took effect, seconds since the epoch, ascending.
     changes: Sequence[float] = ()
     #: Whether each rebalance stops all partitions, not only those that move.
     eager: bool = False
-    #: Average bytes of a record, float64 of shape (P,); NaN, or None: unknown.
+    #: Mean bytes of a record of each partition, float64 of shape (P,); NaN or None: unknown.
     record_bytes: Float64 | None = None
     #: Reports of work in `series`; None: there are none.
     reports: ReportSeries | None = None
 
     def with_series(self, series: SampleSeries) -> "Question":
-        """Return the question with only some of its samples, and their reports."""
+        """Return the same question with only the samples in `series` and their reports."""
         rows = np.searchsorted(self.series.at, series.at)
         reports = None if self.reports is None else self.reports.of(rows)
         return replace(self, series=series, reports=reports)

@@ -3,8 +3,8 @@
 Belongs here: bytes a second of each partition, and the traffic of an assignment. Does not: arrivals
 (`arrivals`), nor reducing traffic (`assignors.rack_traffic`).
 
-A consumer reads each record once: the traffic is the arrivals of partitions whose owner is in
-another rack. The size of a record is a mean: the size of a log over the number of its offsets.
+A consumer reads each record once. So the traffic is what arrives in partitions whose owner is in
+another rack. The mean size of a record is the size of a log divided by its number of offsets.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _GIGABYTE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """Bytes a second of P partitions, float64 of shape (P,); records if `in_bytes` is false."""
+    """Bytes a second of P partitions, float64 of shape (P,); records a second if not `in_bytes`."""
 
     problem: Problem
     per_s: Float64
@@ -38,8 +38,8 @@ class RackTraffic:
         Parameters
         ----------
         record_bytes
-            Mean bytes of a record, float64 of shape (P,), or None. If NaN, the mean of the topic is
-            used, or else of the group.
+            Mean bytes of a record, float64 of shape (P,), or None. NaN is replaced by the mean of
+            the topic or, if that is unknown, of the group.
         """
         if problem.rack_set_of is None or not any(problem.racks) or not any(problem.rack_sets):
             return None
@@ -48,7 +48,7 @@ class RackTraffic:
         return cls(problem, arrivals * _filled(problem, record_bytes), in_bytes=True)
 
     def between(self, owner: Int32) -> float:
-        """Return cross-rack traffic between known racks, in bytes per second."""
+        """Return the traffic between known racks, in bytes a second (or records)."""
         return float(self.per_s[far_partitions(self.problem, owner)].sum())
 
     def share(self, owner: Int32) -> float:
@@ -61,7 +61,7 @@ class RackTraffic:
         return self.daily_gb(self.between(owner))
 
     def daily_gb(self, per_s: float) -> float | None:
-        """Convert bytes a second to gigabytes a day; None if sizes are not known."""
+        """Convert bytes a second to gigabytes a day; None if sizes are unknown."""
         return per_s * DAY_S / _GIGABYTE if self.in_bytes else None
 
     def describe(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
@@ -92,7 +92,7 @@ def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float 
 
 
 def _filled(problem: Problem, sizes: Float64) -> Float64:
-    """Return sizes; unknown sizes are replaced by the mean of the topic, or else of the group."""
+    """Return sizes. An unknown size is replaced by the mean of the topic, or else of the group."""
     known = ~np.isnan(sizes)
     topics = len(problem.topics)
     counted = np.bincount(problem.topic_of[known], minlength=topics)

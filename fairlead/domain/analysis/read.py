@@ -1,6 +1,6 @@
 """First step of the analysis: observations from the samples of a group.
 
-Belongs here: cleaning samples, and choosing those that count. Does not: reading arrivals, commits
+Belongs here: cleaning samples, and choosing the samples to use. Does not: reading arrivals, commits
 and reported work (`arrivals`, `commits`, `reported_work`).
 """
 
@@ -15,29 +15,30 @@ from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, r
 from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL, STEPS
 
-#: Seconds of samples from which rates and commits are read, and minimum number of samples.
+#: Seconds. Rates and commits are read from the samples of the last hour.
 HISTORY_S: Final = 3600.0
+#: Number of newest samples that are used even if they are older than `HISTORY_S`.
 LEAST_SAMPLES: Final = STEPS + 4
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Observations from the samples of a group."""
+    """The samples of a group after cleaning, and what they show."""
 
-    #: All samples. Gaps are bridged, and samples in quick succession left out.
+    #: All samples, with gaps interpolated, without samples in quick succession.
     series: SampleSeries
     #: Samples of the last hour; all samples if members have few commits in the last hour.
     recent: SampleSeries
-    #: Arrivals in records a second.
+    #: Arrival rates, records a second.
     rates: Rates
-    #: Findings from the commits of the last hour, in records.
+    #: Findings from the commits in `recent`, counted in records.
     commits: Commits
     #: Reported work of the last hour; None: nothing is reported.
     work: MeasuredWork | None
 
 
 def read(series: SampleSeries, reports: ReportSeries | None) -> Observations:
-    """Read the samples of a group."""
+    """Return the observations from the samples of a group and, if there are any, its reports."""
     work = None
     if reports is not None and len(series) > 1:
         lately = series.last(HISTORY_S, LEAST_SAMPLES)

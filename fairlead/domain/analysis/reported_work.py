@@ -1,12 +1,12 @@
 """Seconds per record and busy shares of consumers, from their reports of work.
 
-Belongs here: checking and adding up differences between samples of reported counters. Does not:
+Belongs here: checking reported counters, and adding up their differences between samples. Does not:
 reading reports (`fairlead.domain.samples.work_columns`), nor comparing partitions (`costs`).
 
-A difference counts if the same consumer, with the same token, wrote both reports. Every client that
-may commit for a group could write false reports. So impossible differences are ignored: a
-negative one, more records than the committed offset advanced, more seconds than elapsed, or a sum
-of squares that is too small for the seconds.
+A difference between two reports counts if the same consumer wrote both with the same token (one for
+each run of a consumer). Every client that may commit for a group could write false reports. So
+impossible differences are ignored: a negative one, more records than the committed offset advanced,
+more seconds than elapsed, or a sum of squares that is too small for the seconds.
 """
 
 from dataclasses import dataclass
@@ -35,31 +35,32 @@ from fairlead.domain.analysis.thresholds import (
 
 #: Seconds. Tolerance for clocks that differ.
 SLACK_S: Final = 2.0
-#: Maximum ratio of the ends of an interval; with a wider interval, the mean is unknown.
+#: Maximum ratio of the upper to the lower end of an interval; if it is larger, the mean is unknown.
 _WIDE: Final = 2.0
-#: Minimum seconds per record. With less, an application may only put records into a queue.
+#: Minimum seconds per record. If a record takes less, it may only have been put into a queue.
 _LEAST_S: Final = 1e-4
 #: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
-#: Seconds. Standard deviation of a difference, because reports are in whole milliseconds.
+#: Seconds. Standard deviation of a difference of times, which are reported in milliseconds.
 _ROUNDING_S: Final = 0.4e-3
-#: Largest difference of offsets per record that does not matter.
+#: Largest difference in offsets per record between partitions that does not matter.
 _ALIKE: Final = 0.1
-#: Seconds. Largest error of a difference, because reports are in whole milliseconds.
+#: Seconds. Largest error of a difference of times, which are reported in milliseconds.
 _EXACT_S: Final = 2e-3
-#: Relative standard error of a mean of one record. One record does not show it: a large number.
+#: Relative standard error of a mean of one record, which shows no spread: a large number.
 _UNKNOWN: Final = 1e6
-#: Numbers of newest steps that are compared with earlier steps, to find a change.
+#: Numbers of newest steps that are compared with the steps before them, to find a change.
 _NEWEST: Final = (32, 16, 8, 4, 2)
-#: Minimum ratio of time in the application to waiting, if records take almost no time. Below it,
-#: other threads may process the records while the consumer waits.
+#: Minimum ratio of time in the application to waiting time, if records take almost no time. Below
+#: this ratio, other threads may process the records while the consumer waits.
 _WORKS: Final = 0.2
-#: Minimum share of busy time that is assigned to records; with less, the speed is unknown.
+#: Minimum share of a consumer's busy time for which the mean per record is known. With less, the
+#: consumer's speed is unknown.
 _KNOWN_SHARE: Final = 0.8
-#: Minimum share of the newest steps that reports must cover, to show what a consumer waits for.
+#: Minimum share of the newest steps that reports must cover, to show how long a consumer waits.
 _COVERED: Final = 0.5
-#: Minimum share of its time that a consumer waits for records although some are unread, if a quota
-#: or the network limits it. A busy consumer also waits, but only until its next fetch returns.
+#: If a consumer has unread records, but waits for records for at least this share of its time, a
+#: quota or the network limits it. A busy consumer waits less: only until its next fetch returns.
 _WAITING: Final = 0.3
 
 
@@ -72,13 +73,15 @@ class ReportSeries:
 
     #: Consumer that wrote each partition's report, int32; -1: no report, or not by a member.
     by: Int32
+    #: Counters since the consumer was created: processed records, seconds of processing these
+    #: records, and the sum of the squared seconds per record.
     records: Float64
-    #: Seconds of processing the records, and the sum of the squared seconds per record.
     busy_s: Float64
     squares_s2: Float64
-    #: Tokens of consumers as numbers, int64 of shape (L, M); -1: no report.
+    #: Token of each consumer, as a number, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created; of these, waiting for records; in the application.
+    #: Seconds since each consumer was created; seconds of these in which it waited for records; and
+    #: seconds in which it was in the application.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -86,7 +89,7 @@ class ReportSeries:
     paused: Float64
 
     def of(self, samples: Int64 | slice) -> "ReportSeries":
-        """Return the reports of some samples."""
+        """Return the reports of the given samples."""
         return ReportSeries(**{name: values[samples] for name, values in vars(self).items()})
 
 
@@ -105,22 +108,23 @@ class MeasuredWork:
     records: Float64
     mean_s: Float64
     error: Float64
-    #: Processing time in all samples.
+    #: Processing time of each pair in all samples.
     seconds: Float64
-    #: Offsets by which commits advanced per record, at least 1: compaction, transaction markers and
-    #: aborted transactions leave offsets without a record.
+    #: Offsets by which commits advanced per record: 1, or more if compaction, transaction markers
+    #: or aborted transactions left offsets without a record.
     offsets_per_record: Float64
-    #: Time in which each consumer did not wait for records: as a share (NaN: unknown), in seconds.
+    #: Time in which each consumer did not wait for records, as a share (NaN: unknown) and in
+    #: seconds.
     busy: Float64
     busy_s: Float64
-    #: Share of the newest steps in which each consumer waited; 0: unknown.
+    #: Share of the newest steps' time in which each consumer waited for records; 0: unknown.
     waiting: Float64
-    #: Whether each consumer reports, bool.
+    #: Whether each consumer has a report in the last sample, bool.
     reporting: Mask
     #: Ratio of the present to the earlier seconds per record, if all consumers became slower at the
     #: same time; else 1.
     slower: float
-    #: Number of impossible differences.
+    #: Number of impossible differences, which were ignored.
     ignored: int
 
     def share(self, partition: int, member: int) -> float:
@@ -142,7 +146,7 @@ class MeasuredWork:
         """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
 
         With few records and a large spread, mean and spread are usually underestimated. The factor
-        `1 + error` compensates.
+        `1 + error` makes up for this.
         """
         width = np.exp(np.minimum(NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
         return self.mean_s / width, self.mean_s * width
@@ -150,7 +154,7 @@ class MeasuredWork:
     def seconds_per_record(self, owner: Int32) -> Float64:
         """Return seconds per record of each partition on its present owner, of shape (P, 3).
 
-        Lower end, mean and upper end; NaN: unknown.
+        The columns are lower end, mean and upper end of the interval. NaN: unknown.
         """
         rows = np.full((owner.size, 3), np.nan)
         present = self.known & (owner[self.partition] == self.member)
@@ -161,8 +165,8 @@ class MeasuredWork:
     def row(self, problem: Problem) -> dict[str, Any]:
         """Return the work of present members as JSON.
 
-        `partitions`: topic to partition to lower end, mean and upper end, in seconds per record;
-        `consumers`: name to busy share, None: unknown.
+        `partitions`: the lower end, mean and upper end of the seconds per record, by topic and
+        partition. `consumers`: the busy share by name, None if unknown.
         """
         partitions: dict[str, dict[str, list[float]]] = {}
         seconds = self.seconds_per_record(problem.owner)
@@ -179,7 +183,7 @@ class MeasuredWork:
 
     @property
     def waits(self) -> Mask:
-        """Whether each consumer waited for records much of the time lately, bool of shape (M,)."""
+        """Whether each consumer spent much of the newest steps waiting for records, (M,)."""
         return self.waiting >= _WAITING
 
     @property
@@ -189,14 +193,14 @@ class MeasuredWork:
 
     @property
     def seconds_per_offset(self) -> Float64:
-        """Seconds per offset of each pair, float64 of shape (K,); arrivals count offsets, too."""
+        """Seconds per offset of each pair, (K,), for use with arrivals, which count offsets."""
         return self.mean_s / self.offsets_per_record
 
     def speeds(self, costs: Float64) -> Float64:
         """Return the capacity of consumers in usual offsets a second, float64 of shape (M,).
 
-        NaN if too little of a consumer's busy time is assigned to records: it might process larger
-        batches in about the same time. `costs`: of each partition, float64 of shape (P,).
+        NaN if too little of a consumer's busy time was spent on records: then the consumer might
+        process larger batches in about the same time. `costs`: of each partition, of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
@@ -219,8 +223,8 @@ class MeasuredWork:
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     """Return the work that consumers report, from the samples of about the last hour.
 
-    A mean covers all steps, or those since its last change. It has changed if the means of the
-    newest and of earlier steps differ by more than `DEVIATIONS` standard errors.
+    A mean covers all steps since its last change. A mean has changed if the means of the newest
+    steps and of the steps before them differ by more than `DEVIATIONS` standard errors.
     """
     steps, count = _Steps(reports, series), len(series.members)
     pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
@@ -251,8 +255,8 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     """Return `MeasuredWork.offsets_per_record`; arguments are of shape (S, K).
 
-    The lower of two ratios: the median of all steps, which is right if consumers skipped records in
-    few of them, and that of the newest steps, which is right if only older records are compacted.
+    This is the lower of two ratios. The median of all steps is right if consumers skipped records
+    in few steps. The ratio over the newest steps is right if only older records are compacted.
     """
     usual = np.nanmedian(quotient(offsets, records, np.nan), axis=0)
     newest = (records > 0)[::-1].cumsum(axis=0)[::-1] <= STEPS
@@ -262,7 +266,7 @@ def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
 
 
 class _Means(NamedTuple):
-    """Means of K pairs, float64 of shape (K,)."""
+    """Means of seconds per record of K pairs, float64 of shape (K,)."""
 
     records: Float64
     #: Seconds per record, and its relative standard error.
@@ -271,7 +275,7 @@ class _Means(NamedTuple):
 
     @classmethod
     def of(cls, sums: Float64) -> "_Means":
-        """Return means of sums of records, seconds and squared seconds, of shape (3, K)."""
+        """Return the means, given sums of records, seconds and squared seconds, of shape (3, K)."""
         records, seconds, squares = sums
         count = np.maximum(records, 1.0)
         mean_s = seconds / count
@@ -290,9 +294,9 @@ class _Means(NamedTuple):
 def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     """Return the means since the last change of each pair, and `MeasuredWork.slower`.
 
-    The newest 32 steps are compared with earlier steps, then the newest 16, and so on. After a
-    change, only steps since that change are compared, so that the last of several is found.
-    `work`: records, seconds and squares, float64 of shape (3, S, K).
+    The newest 32 steps are compared with the steps before them, then the newest 16, and so on.
+    After a change, only the steps since that change are compared, so that the last of several
+    changes is found. `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
     since, slower = work.sum(axis=1), 1.0
     for steps in (count for count in _NEWEST if count < work.shape[1]):
@@ -301,7 +305,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Without a change both have the same spread. A few records may not include rare long ones.
+        # Use the larger spread. Without a change both are equal, but few records may lack rare long
+        # ones.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
@@ -310,7 +315,10 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:
-    """Return the median ratio of newest to earlier seconds per record; 1 if not all slowed down."""
+    """Return consumers' median ratio of newest to earlier seconds per record.
+
+    1 if not all consumers became slower.
+    """
     before_s, now_s = (
         np.bincount(member[chosen], (means.seconds * newest.records)[chosen])
         for means in (earlier, newest)
@@ -320,7 +328,7 @@ def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask)
 
 
 class _Steps:
-    """Differences between consecutive samples, checked: S steps, P partitions, M consumers."""
+    """Valid differences of reports between samples: S steps, P partitions, M consumers."""
 
     @np.errstate(invalid="ignore")  # counters that are not reported are NaN
     def __init__(self, reports: ReportSeries, series: SampleSeries) -> None:
@@ -331,7 +339,7 @@ class _Steps:
         )
         #: Records, seconds and squared seconds, of shape (3, S, P).
         self.work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
-        #: The consumer of the records, int32 of shape (S, P).
+        #: The consumer that processed the records, int32 of shape (S, P).
         self.by = by = reports.by[1:]
         self._timed = _timed(reports)
         records, busy_s, squares_s2 = self.work
@@ -339,20 +347,22 @@ class _Steps:
         step = np.arange(len(series) - 1)[:, None]
         in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series)
         alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
-        # A report in the first sample may be of any age.
+        # The report in the first sample may be of any age, so differences from it may cover too
+        # much time. Such differences are not used, but do not count as impossible.
         alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
         sound = in_time & (self._counters >= 0).all(axis=0)
         sound &= waiting_s + handler_s <= elapsed_s + SLACK_S
         known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
         advance = np.maximum(np.diff(series.committed, axis=0), 0)
         possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
-        # Equal times have the smallest sum of squares. There are at most 2 n + 1 times: of each of
-        # n records, of the rest of its batch, and of the record in progress at the earlier report.
+        # The sum of squares is smallest if all times are equal. There are at most 2 n + 1 times:
+        # one for each of n records, one for the rest of each record's batch, and one for the record
+        # in progress at the earlier report.
         least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
         possible &= least_s2 <= squares_s2 + _EXACT_S**2
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]
         valid = linked & possible & sound[step, by]
-        # The seconds of all partitions of a consumer together cannot exceed its elapsed seconds.
+        # The processing times of a consumer's partitions together cannot exceed its elapsed time.
         sound &= ~(self._by_consumer(busy_s, valid) > elapsed_s + SLACK_S)
         valid &= sound[step, by]
         self._valid, self._alive = valid, alive & sound
@@ -360,7 +370,7 @@ class _Steps:
         self.counts: Mask = valid & (records > 0)
         #: Offsets by which the commits advanced, of shape (S, P).
         self.offsets = np.where(known, advance, records)
-        #: As in `MeasuredWork`.
+        #: Number of impossible differences.
         self.ignored = int((linked & ~valid).sum())
 
     def _by_consumer(self, values: Float64, valid: Mask) -> Float64:
@@ -369,7 +379,7 @@ class _Steps:
         return sums
 
     def busy(self) -> tuple[Float64, Float64, Float64]:
-        """Return `busy`, `busy_s` and `waiting` of `MeasuredWork`."""
+        """Return `busy`, `busy_s` and `waiting` as defined in `MeasuredWork`."""
         records, busy_s, _ = self.work
         elapsed, waiting, handler, assigned, taken = (
             np.where(self._alive, values, 0.0).sum(axis=0)
@@ -380,7 +390,7 @@ class _Steps:
             )
         )
         pauses = (self._alive & ~(self._reports.paused[1:] <= 0)).any(axis=0)
-        # The application may put its records into a queue, and process them on other threads.
+        # The application may put its records into a queue, and process them in other threads.
         queues = (assigned < _LEAST_S * taken) & (handler < _WORKS * waiting)
         known = (elapsed > 0) & self._timed & ~pauses & ~queues
         newest = slice(-newest_steps(self._series), None)
@@ -397,8 +407,9 @@ class _Steps:
 def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
-    The newest report counts for all steps: an application does not change how it works, but its
-    consumer needs some records to notice that other threads process them.
+    A report has no times if other threads process the records. The newest report decides for all
+    steps: the way an application works does not change, but its consumer needs some records to
+    notice it.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
@@ -407,10 +418,10 @@ def _timed(reports: ReportSeries) -> Mask:
 
 
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
-    """Return the maximum age of reports at all samples but the last, in seconds, shape (S, M).
+    """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
 
-    A new value in a sample may have been written right after the previous sample. Before the first
-    sample, one is assumed a step earlier. The age includes the time that a sample takes.
+    A new report in a sample may have been written right after the previous sample. Another sample
+    is assumed one step before the first sample. The age includes the time that a sample takes.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0

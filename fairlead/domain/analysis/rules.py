@@ -1,31 +1,32 @@
-"""The rules of a policy that the analysis uses."""
+"""A policy's rules, as the analysis uses them."""
 
 from dataclasses import dataclass
 from typing import Final
 
-#: Number of plans whose times are remembered: more than the back-off counts.
+#: Number of plans whose times are remembered: enough to reach the longest back-off.
 MOST_PLANS: Final = 30
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Objective, horizon, and limits of plans."""
+    """Objective and horizon of a group, and limits of its plans."""
 
     #: Seconds. Largest acceptable time lag.
     objective_s: float = 60.0
     #: Seconds ahead for which time lag is forecast.
     horizon_s: float = 1800.0
-    #: Largest planned arrivals over capacity of a member.
+    #: Largest planned utilisation of a member: its arrivals divided by its capacity.
     target_utilisation: float = 0.95
     #: Seconds for which a moved partition is not read (move downtime).
     move_downtime_s: float = 10.0
     #: Maximum number of owned partitions that a plan moves; None: unlimited.
     max_moves: int | None = None
-    #: Seconds without another plan after one took effect; None: until its effect shows.
+    #: Minimum number of seconds from the time a plan took effect to the next plan. None: the next
+    #: plan may be made as soon as samples show the effect of the last one.
     cooldown_s: float | None = None
-    #: Whether plans reduce traffic between racks in a group within its objective.
+    #: Whether plans also reduce traffic between racks, even if the group is within its objective.
     racks: bool = False
-    #: Price of a gigabyte between racks; None: unknown.
+    #: Price of a gigabyte of traffic between racks; None: unknown.
     price_per_gb: float | None = None
-    #: Minimum daily saving of a plan that only reduces traffic, in the same currency.
+    #: Minimum daily saving of a plan that only reduces rack traffic, in the currency of the price.
     least_saving_per_day: float = 0.0

@@ -19,11 +19,12 @@ Places = npt.NDArray[np.intp]
 
 #: Value of an unknown offset, a missing commit, or a missing owner.
 NONE = -1
-#: Largest interpolated offset.
+#: Largest interpolated offset, so that int64 does not overflow.
 _FURTHEST = 2.0**62
-#: Ratio to its neighbours below which a step between samples is short.
+#: A step between samples is short if it is below this share of the shorter step beside it.
 _SHORT = 0.25
-#: Maximum distance of a commit from the last stable offset: the marker that ended a transaction.
+#: A commit up to this many offsets before the last stable offset counts as being there, because the
+#: marker at the end of a transaction takes one offset.
 _MARKER = 1
 
 
@@ -62,20 +63,20 @@ class SampleSeries:
 
     #: Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is now.
     at: Float64
-    #: First offset of the log and the offset after its last, int64 of shape (L, P); -1: unknown, or
-    #: the partition did not exist.
+    #: First offset of the log, and the offset after its last record, int64 of shape (L, P); -1:
+    #: unknown, or the partition did not exist.
     begin: Int64
     end: Int64
     #: Committed offsets, int64 of shape (L, P); -1: none.
     committed: Int64
     #: Names of present members and of all earlier owners.
     members: tuple[str, ...]
-    #: Index into `members`, int32 of shape (L, P); -1: none, or unknown.
+    #: Owner as an index into `members`, int32 of shape (L, P); -1: no owner, or unknown.
     owner: Int32
     #: Whether consumers without a commit start at the end of the log (`auto.offset.reset`).
     latest: bool = False
-    #: Last stable offset, int64 of shape (L, P): records at and after it belong to an open
-    #: transaction. -1: unknown. None: always unknown.
+    #: Last stable offset, int64 of shape (L, P): records from this offset on belong to an open
+    #: transaction or come after its start. -1: unknown. None: always unknown.
     stable_end: Int64 | None = None
 
     def __len__(self) -> int:
@@ -103,7 +104,7 @@ class SampleSeries:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds`, and at least the last `least`, if they exist.
+        """Return the samples of the last `seconds` seconds, but at least the last `least` samples.
 
         Examples
         --------
@@ -118,15 +119,16 @@ class SampleSeries:
         return self._at(slice(first, None)) if first else self
 
     def until(self, sample: int) -> "SampleSeries":
-        """Return the samples up to and including one."""
+        """Return the samples up to and including the one with this index."""
         return self._at(slice(None, sample + 1))
 
     def bridged(self) -> "SampleSeries":
-        """Return samples with values missing in one sample interpolated from its neighbours.
+        """Return the samples with interpolated values for partitions missing in a single sample.
 
-        A partition without a leader for some seconds still has the same log. Values missing only in
-        the last sample are extrapolated, unless half of them are missing. In a sample without any
-        owners, a partition gets the owner of both neighbours, if they have the same one.
+        For example, if a partition has no leader for some seconds, its offsets cannot be read, but
+        its log stays the same. Values missing only in the last sample are extrapolated, unless half
+        of the partitions are missing. If a sample has no owners at all, each partition gets its
+        owner in the samples before and after, if these two are the same.
 
         Examples
         --------
@@ -178,10 +180,10 @@ class SampleSeries:
         return replace(self, owner=owner)
 
     def spaced(self) -> "SampleSeries":
-        """Return samples without those that are followed by another much sooner than usual.
+        """Return the samples without those that another sample follows much sooner than usual.
 
-        A planning run may sample two seconds after the sample of the minute: in such a short step,
-        records depend on the times of commits, not on speeds.
+        A planning run may take a sample two seconds after the regular one. In so short a step, the
+        number of records read depends on the times of commits, not on the speeds of consumers.
 
         Examples
         --------
@@ -208,7 +210,7 @@ class SampleSeries:
 
     @property
     def owned_s(self) -> Float64:
-        """Longest time for which each partition can have had its present owner, seconds, (P,)."""
+        """Maximum time that each partition may have had its present owner, seconds, (P,)."""
         same = np.logical_and.accumulate((self.owner == self.owner[-1])[::-1], axis=0)
         before = np.maximum(len(self) - 1 - same.sum(axis=0), 0)
         seconds: Float64 = self.now - self.at[before]
@@ -216,14 +218,14 @@ class SampleSeries:
 
     @cached_property
     def in_one_log(self) -> Mask:
-        """Samples of the present log of each partition, bool of shape (L, P).
+        """Whether each sample is of the present log of each partition, bool of shape (L, P).
 
-        A log that was missing, or whose end went back, was created again or lost records in an
-        unclean election. Differences across such a change do not count.
+        If a log is missing in a sample, or its end decreases, the topic was created again, or an
+        unclean leader election lost records. Samples before that do not count.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
-        # From the last sample backwards, until the log changes.
+        # Go backwards from the last sample, until the log changes.
         linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
         return np.concatenate((linked & whole[-1], whole[-1:]))
 
@@ -235,9 +237,10 @@ class SampleSeries:
 
     @cached_property
     def last_committed(self) -> Int64:
-        """The newest commit up to each sample, in the present log, int64 of shape (L, P); -1: none.
+        """The newest committed offset up to each sample, int64 of shape (L, P); -1: none.
 
-        A commit that expired, or could not be read once, is still the position of its consumer.
+        If a commit has expired or could not be read, the commit in an earlier sample of the present
+        log is still the position of the consumer.
         """
         known = self.committed >= 0
         seen = known & self.in_one_log
@@ -247,7 +250,7 @@ class SampleSeries:
 
     @cached_property
     def position(self) -> Int64:
-        """Position of the group: its commit, or where it starts if there is no commit.
+        """Offset of the next record to be read: the commit or, without one, where consumers start.
 
         int64 of shape (L, P), within the log; -1 if the log is unknown.
         """
@@ -260,8 +263,9 @@ class SampleSeries:
     def in_transaction(self) -> Mask:
         """Whether an open transaction holds back all waiting records, bool of shape (L, P).
 
-        True if the commit is at the last stable offset, which is the same in two samples. Consumers
-        with `isolation.level=read_committed` read no further; the group's setting is unknown.
+        True if the commit is at the last stable offset, and that offset is the same in the sample
+        before. Only consumers with `isolation.level=read_committed` are held back there, and the
+        group's setting is unknown.
 
         Examples
         --------
@@ -286,8 +290,8 @@ class SampleSeries:
     def readable_end(self) -> Int64:
         """Offset after the last readable record, int64 of shape (L, P).
 
-        The end of the log, or the start of an open transaction that holds back the group in this
-        sample or a later one.
+        The start of an open transaction, if it holds back the group in this or a later sample; the
+        end of the log otherwise.
         """
         held_back = self.in_transaction
         if self.stable_end is None or not held_back.any():
@@ -297,15 +301,15 @@ class SampleSeries:
 
     @cached_property
     def lag(self) -> Int64:
-        """Records that can be read and are not committed, int64 of shape (L, P); 0 if unknown."""
+        """Readable records that are not committed, int64 of shape (L, P); 0 if unknown."""
         lag: Int64 = np.maximum(self.readable_end - self.position, 0).astype(np.int64)
         return lag
 
     @cached_property
     def advanced(self) -> Int64:
-        """Records by which commits advanced in each step, int64 of shape (L - 1, P).
+        """Number of records by which commits advanced in each step, int64 of shape (L - 1, P).
 
-        Without records that were deleted unread.
+        Records that were deleted before they were read are not counted.
         """
         known = self.in_one_log & (self.last_committed >= 0)
         advance = self.position[1:] - np.maximum(self.position[:-1], self.begin[1:])
@@ -313,16 +317,16 @@ class SampleSeries:
 
     @cached_property
     def committed_again(self) -> Mask:
-        """Whether the commit changed in each step, forwards or back, bool of shape (L - 1, P)."""
+        """Whether the commit changed in each step, forwards or backwards, bool of (L - 1, P)."""
         committed = self.last_committed
         changed: Mask = (np.diff(committed, axis=0) != 0) & (committed[1:] >= 0)
         return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
-        """Return the age of the oldest record of each backlog, seconds, float64 of shape (P,).
+        """Return the age of each partition's oldest unread record, seconds, (P,); 0 without one.
 
-        Interpolated between end offsets of samples; 0 without a backlog. `behind`: records of the
-        backlog; `rates`: records a second before the first sample; float64 of shape (P,).
+        Interpolated between the end offsets of samples. `behind`: the number of unread records;
+        `rates`: arrival rates before the first sample, records a second; float64 of shape (P,).
         """
         stands, known, last = self.end[-1] - behind, self.in_one_log, len(self) - 1
         passed = (known & (self.end <= stands)).sum(axis=0)
@@ -332,6 +336,7 @@ class SampleSeries:
         first = self.end[lower, columns]
         share = np.maximum(stands - first, 0) / np.maximum(self.end[upper, columns] - first, 1)
         reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
-        # Without arrivals, the age is unknown: the first sample's is used.
+        # If nothing arrives, the age of a record older than the first sample is unknown: the
+        # sample's age is used.
         before = quotient(np.maximum(self.end[oldest, columns] - stands, 0), rates, 0.0)
         return np.where(behind > 0, self.now - reached + before, 0.0)

@@ -1,6 +1,6 @@
-"""The number of consumers that a group needs; partitions are not split.
+"""Number of consumers that a group needs, if each partition has one reader.
 
-Belongs here: the smallest number that keeps up, and a remedy if more consumers do not help. Does
+Belongs here: the smallest number that keeps up, and what to do if more consumers do not help. Does
 not: capacities (`capacities`).
 """
 
@@ -20,13 +20,13 @@ from fairlead.domain.analysis.thresholds import NAMED
 
 #: Records a second. Maximum rounding error of a sum of loads.
 SLACK: Final = 1e-6
-#: Maximum number of loads for which `surely_too_much` counts the larger partitions that fit.
+#: `surely_too_much` checks at most this many different loads.
 _SIZES: Final = 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """Number of consumers now, the smallest number that keeps up, and a sentence for people.
+    """Number of consumers now, the smallest number that keeps up, and a sentence that explains it.
 
     `wanted` is None if it is unknown, or if more consumers do not help.
     """
@@ -52,9 +52,9 @@ def size(
     Parameters
     ----------
     measured
-        Members whose capacity was measured; of others, a lower bound is known. Bool of shape (M,).
+        Members with a measured capacity, bool of shape (M,); of others, a lower bound is known.
     late
-        Whether the group is or will be over the objective: it needs at least the present number.
+        Whether the group is or will be over the objective: then it needs at least as many as now.
     known
         Whether the diagnosis is not `unknown`.
     throttled
@@ -87,7 +87,7 @@ def size(
         return _SetSize(members, partitions, wanted)
 
     sizes = [sized(*of_set) for of_set in sets]
-    # The only readers of some topics may be too few although other members have time.
+    # Members that alone can read some topics may be too few although other members have time.
     alone = [
         sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)
@@ -106,7 +106,7 @@ def size(
 
 
 class _SetSize(NamedTuple):
-    """Members and partitions (P,) of a reader set, and the number of members that it needs."""
+    """Members and partitions (P,) of a reader set, and the number of members that the set needs."""
 
     members: Places
     partitions: Mask
@@ -124,7 +124,7 @@ def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
 def too_large(
     problem: Problem, outlook: Outlook, place: int, fastest: float, target_utilisation: float
 ) -> tuple[str, str]:
-    """Describe a partition above the fastest member's capacity, and the remedy."""
+    """Describe a partition that gets more than the fastest member can process, and a remedy."""
     topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     count = int(problem.partition_counts[topic])
     wanted = count * ceil(load / max(target_utilisation * fastest, SLACK))
@@ -164,10 +164,12 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
 
 
 def surely_too_much(loads: Float64, rooms: Float64) -> bool:
-    """Whether no assignment of whole partitions keeps each member within its capacity.
+    """Return whether it is certain that no assignment keeps each member within its capacity.
 
-    Loads above the largest capacity are cut to it. A member with capacity r can own at most r / x
-    partitions with a load of x or more.
+    Loads above the largest capacity are reduced to that capacity. A member with capacity r can own
+    at most r / x partitions with a load of x or more. No assignment is possible if, for some x, all
+    members together can own fewer of these partitions than there are. False is no proof of the
+    opposite.
 
     Examples
     --------
@@ -188,11 +190,11 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 
 
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
-    """Return the number of members of capacity `room` that are needed beside those of `rooms`.
+    """Return how many members of capacity `room` are needed besides members of capacities `rooms`.
 
     Best fit, decreasing: each partition, the largest first, goes to the member with the least
-    sufficient room, else to an additional member. At most 11/9 of the optimum. Loads above the
-    largest capacity are cut to it.
+    sufficient room, or to an additional member if none has enough. Returns at most 11/9 of the
+    optimum. Loads above the largest capacity are reduced to that capacity.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Partitions and members that make no progress, or less than others of the same owner.
+"""Members that commit nothing, and partitions that make less progress than others.
 
 Belongs here: the definitions of silent members, and of foreign, stuck and throttled partitions.
-Does not: which lag is a backlog (`commits`), nor conclusions from these (`diagnosis`).
+Does not: which lag is a backlog (`commits`), nor the diagnosis of a group (`diagnosis`).
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,14 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: A partition is throttled if its owner keeps up with at least `_OTHERS` partitions that each get
-#: `_FASTER` times the records read from it: clients share their time more evenly.
+#: A partition is throttled if its owner keeps up with at least `_OTHERS` other partitions, in each
+#: of which `_FASTER` times as many records arrive as are read from the throttled one. A client that
+#: only lacks time would share its time more evenly.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
-#: Minimum number of changes of owner for a partition that is stuck under several owners.
+#: Minimum number of changes of owner for which a partition counts as stuck under several owners.
 _HANDED_ON: Final = 2
-#: Used in place of an owner for partitions that are compared with those of all owners.
+#: Stands for the owner of a partition that is compared with the partitions of all owners.
 _ANY_OWNER: Final = -1
 
 
@@ -35,17 +36,17 @@ _ANY_OWNER: Final = -1
 class Stalls(Habits):
     """Members and partitions without progress; bool of shape (P,) unless stated otherwise."""
 
-    #: Members that have committed nothing for far longer than usual although they had records to
-    #: commit, or whose commits are foreign; bool of shape (M,).
+    #: Members that had records to commit, but have committed nothing for far longer than usual; and
+    #: owners of `foreign` partitions. bool of shape (M,).
     silent: Mask
     #: Partitions with commits beyond the end of their log, for example because commits were copied
     #: from another cluster: the owner's position is unknown.
     foreign: Mask
-    #: Partitions that wait while others are committed.
+    #: Partitions that wait while other partitions are committed.
     stuck: Mask
-    #: Partitions with a commit or an arrival: for others, it is unknown where consumers start.
+    #: Partitions with a commit or arrivals. Without either, nobody knows where consumers start.
     started: Mask
-    #: Partitions that fall behind while their owner keeps up with others, or waits for records.
+    #: Partitions that fall behind while their owner keeps up with others or waits for records.
     throttled: Mask
     #: Recent read rate of each partition, records a second, float64.
     read_per_s: Float64
@@ -56,7 +57,7 @@ def stalls(habits: Habits, waits: Mask | None) -> Stalls:
     series = habits.series
     silent, foreign = silent_members(habits), foreign_partitions(series)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
-    # Records that usually gather before a commit are not stuck.
+    # A partition is not stuck if it only has the records that usually collect before a commit.
     gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * habits.per_commit)
     stuck = stuck_partitions(habits, silent) & started & ~gathers
     throttled, read_per_s = throttled_partitions(habits, waits)
@@ -74,8 +75,8 @@ def stalls(habits: Habits, waits: Mask | None) -> Stalls:
 def foreign_partitions(series: SampleSeries) -> Mask:
     """Return the partitions with commits beyond the end of their log, bool of shape (P,).
 
-    In each of the newest samples, the commit must be beyond the end by more than arrives during a
-    sample, because end offsets are read before commits. Empty logs do not count.
+    In each of the newest samples, the commit must be beyond the end by more records than arrive
+    while a sample is taken, because end offsets are read before commits. Empty logs do not count.
     """
     meanwhile = SAMPLE_S * (series.arrived / series.seconds[:, None]).max(axis=0, initial=0.0)
     filled = series.end > np.maximum(series.begin, 0)
@@ -85,7 +86,7 @@ def foreign_partitions(series: SampleSeries) -> Mask:
 
 
 def silent_members(habits: Habits) -> Mask:
-    """Return whether members had records to commit for long and did not commit, (M,)."""
+    """Return whether each member has had records to commit, but no commit, for too long, (M,)."""
     series, owner = habits.series, habits.series.owner[-1]
     longest_s = np.zeros(len(series.members))
     np.maximum.at(longest_s, owner[owner >= 0], habits.waiting_s[owner >= 0])
@@ -95,12 +96,13 @@ def silent_members(habits: Habits) -> Mask:
 
 
 def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
-    """Return whether partitions wait while others are read to their end several times, (P,).
+    """Return whether each partition waits while others are read to their end several times, (P,).
 
-    The others have the same owner. If the partition has had several owners meanwhile, all others
-    count: a record that cannot be processed stops one consumer after another. Reading to the end
-    is needed, because a client that reads one backlog after another lets partitions wait, too. If
-    no other is read to its end, those count that are committed at the same time as another.
+    The others are those of the same owner. If the partition has changed owners several times while
+    it waited, all other partitions count: a record that cannot be processed stops one consumer
+    after another. The others must be read to their end, because a client that reads one backlog
+    after another also lets partitions wait. If none is read to its end, commits count instead, if
+    another partition is committed in the same step.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
@@ -130,12 +132,12 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
 
 
 def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
-    """Return the index of the oldest sample that is at most `seconds` old, if there is one."""
+    """Return the index of the oldest sample that is at most `seconds` old, else of the last."""
     return np.minimum(np.searchsorted(series.at, series.now - seconds - 1e-6), len(series) - 1)
 
 
 def newest_steps(series: SampleSeries) -> int:
-    """Return the number of newest steps that show a throttled partition."""
+    """Return the number of newest steps in which a partition must fall behind to be throttled."""
     return max(len(series) - 1 - int(_since(series, STUCK_S - 2e-6)), STEPS)
 
 
@@ -143,12 +145,12 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     """Return partitions that fall behind while their owner has time for them.
 
     Clients share their time evenly. So if the owner reads busier partitions to their end, or waits
-    for records, its speed is not the cause: a quota or the network limits the partition.
-    Uses the newest steps in which the present owner committed something.
+    for records, the owner is not the cause: a quota or the network limits the partition. Uses the
+    newest steps in which the present owner committed something.
 
     Returns
     -------
-    The partitions, bool of shape (P,), and the records read from each a second, float64 of (P,).
+    The partitions, bool of shape (P,), and each partition's records read a second, float64 (P,).
     """
     series, owner, count = habits.series, habits.series.owner[-1], newest_steps(habits.series)
     counts = habits.retained & (series.owner[1:] == owner)
@@ -156,7 +158,7 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     following = shows[::-1].cumsum(axis=0)[::-1]
     counts &= (following >= 1) & (following <= count)
     shows &= counts
-    # The commit left records that had arrived before the step.
+    # The commit did not include all records that had arrived before the step.
     behind = shows & (series.readable_end[:-1] - series.position[1:] > habits.rest)
     seconds = np.maximum(series.seconds @ counts, 1e-9)
     read, arrived = ((each * counts).sum(axis=0) for each in (series.advanced, series.arrived))
@@ -165,7 +167,7 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
     throttled = np.zeros_like(falls)
     if waits is not None:
-        # A consumer that processes records only when they are old enough also waits.
+        # A consumer that delays records on purpose waits, too. So the partition must surely lag.
         surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
         throttled = falls & surely & of_owner(waits, owner, none=False)
     for partition in np.flatnonzero(falls).tolist():

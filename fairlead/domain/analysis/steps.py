@@ -1,7 +1,7 @@
 """The analysis of a group in five steps: read, estimate, forecast, diagnose, decide.
 
-Belongs here: the first four, each with the results of the previous steps as input. Does not: the
-work of a step (`read`, `estimate`, `forecast`, `diagnosis`), nor the decision (`decide`).
+Belongs here: calling the first four steps, each with the results of the steps before it. Does not:
+what a step computes (`read`, `estimate`, `forecast`, `diagnosis`), nor the decision (`decide`).
 """
 
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from fairlead.domain.analysis.sizing import Size, size
 
 @dataclass(frozen=True, eq=False)
 class Analysis(Basis):
-    """The results of an analysis before the decision: the basis of the diagnosis, and more."""
+    """All results of an analysis before the decision."""
 
     #: Forecast of the group with its present owners.
     kept: Forecast
     diagnosis: Diagnosis
     #: Number of consumers now, and the number needed.
     size: Size
-    #: Traffic between racks; None: impossible, or ignored.
+    #: Traffic between racks; None: racks are unknown, or the policy ignores them.
     traffic: RackTraffic | None
-    #: Number of partitions with subscribers and without an owner.
+    #: Number of partitions that have subscribers but no owner.
     orphans: int
 
     @property
     def places(self) -> bool:
-        """Whether partitions without an owner get one; false if no partition has a known owner."""
+        """Whether a plan must give owners to partitions without one; false if no owner is known."""
         return 0 < self.orphans < int(self.problem.assignable.sum())
 
 

@@ -16,12 +16,13 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: Minimum number of partitions of usual cost that show that a consumer, not its records, is slow.
+#: If a consumer is slow in at least this many partitions of usual cost, the consumer is the cause,
+#: not its records.
 _USUAL: Final = 6
 
 
 def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Peers) -> list[str]:
-    """Return the sentences, most important first; empty if everything is as usual."""
+    """Return the sentences, the most important first; empty if everything is as usual."""
     sentences = []
     if work.slower > 1.0:
         sentences.append(
@@ -61,7 +62,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
 
 
 def _ratios_to_peers(seconds: Float64, peers: Peers) -> Float64:
-    """Return the seconds per record of members over the median of their peers, (M,); 1: unknown."""
+    """Return each member's seconds per record over the median of its peers, (M,); 1: unknown."""
     known, ratios = np.isfinite(seconds), np.ones(seconds.size)
     for member in np.flatnonzero(known).tolist():
         others = peers.of_member(member, known)

@@ -1,5 +1,5 @@
 """Questions and answers of `fairlead decide` as JSON.
 
-Belongs here: parsing a question (`lines`), its reports (`reports`) and memory (`memory`), and
-writing an answer. Does not: the analysis (`fairlead.domain.analysis`).
+Belongs here: parsing a question (`lines`) with its reports (`reports`) and its memory (`memory`),
+and writing an answer. Does not: the analysis (`fairlead.domain.analysis`).
 """

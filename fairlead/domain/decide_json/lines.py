@@ -1,8 +1,8 @@
 """Questions and answers of `fairlead decide` as JSON objects, one a line.
 
-Belongs here: validating a line, and converting it to arrays. Does not: the analysis
-(`decide`), its memory (`memory`), nor lines and their errors (`fairlead.common.json_lines`).
-The line has the whole input of a decision. The `memory` of an answer goes into the next question.
+Belongs here: validating a line, and converting it to arrays. Does not: the analysis (`decide`), its
+memory (`memory`), nor reading lines and writing errors (`fairlead.common.json_lines`). A line has
+the whole input of a decision. The caller puts the `memory` of an answer into the next question.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _SNAPSHOT_KEYS: Final = frozenset(
     {"at", "begin", "end", "committed", "owners", "stable_end", "reports"}
 )
 _LARGEST_OFFSET: Final = 2**63 - 1
-#: Maximum number of partitions: an analysis takes 5 KB of memory for each.
+#: Maximum number of partitions: an analysis takes 5 KB of memory for each partition.
 _LARGEST_TOTAL: Final = 1_000_000
 
 
@@ -154,8 +154,8 @@ def _samples(snapshots: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), snapshots[max(place - 1, 0)].get("owners")
-        # Owners rarely change, so repeated ones are parsed once. The last sample is always parsed,
-        # which checks it for partitions that do not exist.
+        # Owners rarely change, so they are not parsed again if they are the same as in the previous
+        # sample. The last sample is always parsed, to find partitions that do not exist.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:
@@ -173,7 +173,7 @@ def _at(snapshot: Any, place: int) -> float:
 
 
 def _read_offsets(values: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
-    """Read the offsets of a sample, int64 of shape (P,)."""
+    """Read the offsets of a sample into `offsets`, int64 of shape (P,)."""
     for place, row, topic in by_topic(values, layout, where, exact=exact):
         if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
             for partition, value in enumerate(row):
@@ -194,7 +194,7 @@ def _read_owners(
     *,
     exact: bool,
 ) -> None:
-    """Read the owners of a sample, int32 of shape (P,), and add new names to `numbers`."""
+    """Read the owners of a sample into `owners`, of shape (P,), and add new names to `numbers`."""
     for place, row, topic in by_topic(values, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
@@ -219,7 +219,7 @@ def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[in
 def _remembered(
     line: Mapping[str, Any], series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
-    """Read the memory; without a valid one, return only the line's capacities.
+    """Return the memory in a line; only the line's capacities if there is no valid memory.
 
     Returns capacities, times at which plans took effect, costs, and whether the memory was invalid.
     """
@@ -272,7 +272,7 @@ def _seconds(decision: PlanDecision, problem: Problem) -> dict[str, list[list[fl
 
 
 def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[float] | None]]:
-    """Return low, value and high of each partition, by topic; None if not known."""
+    """Return lower end, value and upper end of each partition, by topic; None: unknown."""
     rows = [None if np.isnan(row[0]) else row.tolist() for row in values]
     return {
         topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]

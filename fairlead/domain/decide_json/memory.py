@@ -21,11 +21,12 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 _FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
-#: Maximum characters of a memory: a fixed number, plus some per partition and per member.
+#: Maximum number of characters of a memory: the first number, plus the others per partition and
+#: per member.
 _LENGTH: Final = 4096
 _BY_PARTITION: Final = 100
 _BY_MEMBER: Final = 500
-#: Maximum number of topics whose end offsets are compared to check that a memory is this group's.
+#: The end offsets of at most this many topics show whether a memory is of the same group.
 _TOPICS: Final = 50
 
 
@@ -38,7 +39,8 @@ def written(
 ) -> dict[str, Any]:
     """Return the memory: members' capacities, costs, and the times at which plans took effect.
 
-    Present members come first, then those measured most recently, until the memory is full.
+    Until the memory is full, capacities of present members are added, then those of absent members,
+    the newest first, and then costs.
     """
     memory: dict[str, Any] = {
         "format": _FORMAT,
@@ -66,7 +68,7 @@ def written(
 def recalled(
     memory: Any, series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows]:
-    """Validate a memory; return capacities, the times of plans, ascending, and costs.
+    """Validate a memory, and return its capacities, ascending times of plans, and costs.
 
     Raises
     ------
@@ -91,7 +93,7 @@ def recalled(
 
 
 def capacities_of(by_name: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read capacities; replace times after the last sample by the first sample's time.
+    """Read capacities. A time after the last sample is replaced by the first sample's time.
 
     Raises
     ------
@@ -130,7 +132,7 @@ def moment(text: Any, where: str) -> float:
         The text is not a time in ISO 8601 with a time zone.
     """
     try:
-        # `fromisoformat` accepts a NUL at the end.
+        # Refuse text that is not printable: `fromisoformat` accepts a NUL at the end.
         at = datetime.fromisoformat(text if str(text).isprintable() else "")
     except (TypeError, ValueError):
         raise InvalidProblemError(
@@ -156,7 +158,7 @@ def _ends(series: SampleSeries, place: int, problem: Problem) -> dict[str, int]:
 
 
 def _matches(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
-    """Whether the sample at the memory's time is missing, or has the same end offsets."""
+    """Return false if the sample at the memory's time has other end offsets than the memory."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])

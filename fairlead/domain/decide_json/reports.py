@@ -39,7 +39,7 @@ def reports_of(
     Raises
     ------
     InvalidProblemError
-        A value has the wrong type; the message names it.
+        A value has the wrong type; the message names the value.
     """
     if not members or not any(snapshot.get("reports") for snapshot in snapshots):
         return None
@@ -92,10 +92,10 @@ def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mappi
 def by_topic(
     value: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
-    """Return slice, values and name of each existing topic; `exact` refuses too many values.
+    """Return slice, values and name of each existing topic that has values.
 
-    Values of deleted topics and partitions are left out. If a topic has grown since the sample,
-    only its first partitions have values.
+    Values of deleted topics and partitions are left out; if `exact`, more values than partitions
+    are an error. If a topic has grown since the sample, only its first partitions have values.
     """
     rows = []
     values = {} if value is None else an_object(value, where)

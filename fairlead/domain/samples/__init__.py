@@ -1,11 +1,11 @@
-"""The table of samples: the state of consumer groups, one row per group and moment.
+"""The table of samples: the state of consumer groups, one row for each group and time.
 
-Belongs here: the columns, filling them from the answers of brokers, and reading them by partition;
-in the modules of this package, samples as `arrays`, `lag`, and the `questions` for the analysis.
-Does not: requests to brokers (`fairlead.kafka.gateway`), storing samples (`fairlead.archive`), nor
-analysing them (`fairlead.domain.analysis`).
+Belongs here: the columns, filling them from the responses of brokers, and reading them by
+partition. Modules of this package turn samples into `arrays`, `lag`, and `questions` for the
+analysis. Does not: requests to brokers (`fairlead.kafka.gateway`), storing samples
+(`fairlead.archive`), nor analysing them (`fairlead.domain.analysis`).
 
-A row has lists for the group's topics, partitions and members, so that a fleet's sample is
+A row has lists for the group's topics, partitions and members, so that a sample of all groups has
 thousands of rows, not millions. Example: topic a has two partitions, topic b has three::
 
     topics   a        b                  members  m, n
@@ -98,7 +98,7 @@ COLUMNS: Final = (
 )
 """All columns. Lists with a value per partition are ordered by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
-#: The columns that are read from a group's earlier samples.
+#: Columns that an analysis reads from a group's earlier samples.
 HISTORY: Final = [
     *("group", "sample_id", "at", "error", "topics", "counts", "begin", "end", "committed"),
     *("stable_end", "racks", "rack_set", "log_bytes", "members", "owner"),
@@ -128,8 +128,8 @@ class GroupSnapshot:
     snapshot_at
         Time of the request for end offsets; time-zone-aware.
     spread_s
-        Seconds from the first request for a commit to the last answer with an end offset: the
-        greatest difference in time between the offsets of a row.
+        Seconds from the first request for a commit to the last response with an end offset, which
+        is the largest difference in time between the offsets of a row.
     samples
         Table of the schema `SAMPLES`, ascending by group.
     """
@@ -141,12 +141,12 @@ class GroupSnapshot:
 
 
 def new_snapshot_id(at: datetime) -> str:
-    """Return a new id, such as `20260131T120000.000000Z-5f3a9c1e`; ids sort by time."""
+    """Return a new id, such as `20260131T120000.000000Z-5f3a9c1e`. Ids sort by time."""
     return f"{snapshot_id_at(at)}-{secrets.token_hex(4)}"
 
 
 def snapshot_id_at(at: datetime) -> str:
-    """Return the first part of an id; ids of samples before `at` sort before it."""
+    """Return the start of an id for the time `at`; ids of earlier samples sort before it."""
     return f"{at:%Y%m%dT%H%M%S.%fZ}"
 
 
@@ -176,16 +176,16 @@ def samples_of(
     log: LogOffsets,
     sources: FetchSources | None = None,
 ) -> pa.Table:
-    """Return the answers of brokers as rows of the table.
+    """Return the responses of brokers as rows of the table.
 
     Parameters
     ----------
     descriptions, committed
-        Group to description; group to commits, if those could be read.
+        Group to its description, and group to its commits, if these could be read.
     log
         Begin and end offsets of all partitions of the topics involved.
     sources
-        The racks to fetch these partitions from; None if not requested.
+        Racks from which these partitions can be fetched; None if not requested.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def _topics(described: GroupDescription, commits: CommittedOffsets, log: LogOffs
 
 
 def _problem(described: GroupDescription, log: LogOffsets) -> str | None:
-    """Return why a group cannot be planned: its own error, or a topic's; None if there is none."""
+    """Return why a group cannot be planned: its own error or a topic's; None if it can."""
     if described.error:
         return described.error
     subscribed = {topic for member in described.members for topic in member.topics}
@@ -250,7 +250,7 @@ def _committed(
     starts: Codes,
     committed: Mapping[str, CommittedOffsets],
 ) -> Codes:
-    """Return the committed offset of each partition; a block is a group's topic."""
+    """Return the committed offset of each partition. Each block is one topic of one group."""
     offsets = np.full(int(starts[-1]), NONE, dtype=np.int64)
     ends = starts.tolist()
     for (group, topic), start, end in zip(blocks, ends, ends[1:], strict=False):
@@ -267,7 +267,7 @@ def _owners(
     by_topic: Codes,
     starts: Codes,
 ) -> npt.NDArray[np.int32]:
-    """Return each partition's owner in the newest generation; -1 if none, or several."""
+    """Return each partition's owner in the newest generation; -1 if it has none or several."""
     partitions, members, generations = [], [], []
     for described, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}
@@ -293,7 +293,7 @@ def _generation(member: LiveMember) -> int:
 
 
 def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[str, pa.Array]:
-    """Return the columns of racks and log sizes; null for groups without known ones."""
+    """Return the columns of racks and log sizes; null for groups whose racks are unknown."""
     groups = starts.size - 1
     if sources is None:
         return {
@@ -321,9 +321,9 @@ def with_stable_end(samples: pa.Table, stable: Codes) -> pa.Table:
     Parameters
     ----------
     samples
-        P partitions over all rows.
+        Samples with P partitions in all rows together.
     stable
-        int64 of shape (P,); -1: not read.
+        Last stable offset of each partition, int64 of shape (P,); -1: not read.
     """
     starts = list_starts(samples["end"])
     read = np.concatenate(([0], np.cumsum(stable >= 0)))
@@ -379,7 +379,7 @@ def by_partition(samples: pa.Table) -> pa.Table:
 
 
 def ownership(row: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Return member to topic to partitions; a member without partitions has no topics.
+    """Return each member's partitions by topic; a member without partitions has no topics.
 
     Parameters
     ----------

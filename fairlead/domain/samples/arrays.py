@@ -41,22 +41,22 @@ def arrays_of(
 ) -> SampleSeries:
     """Return a group's samples as arrays of samples x partitions.
 
-    Samples may come in any order, and more than once. Unless `every` is set, the result has each
-    sample of the last hour, and one per 15 minutes of the rest of the last day.
+    The result has each sample of the last hour, and one sample per 15 minutes of the 23 hours
+    before, unless `every` is set. The rows may be in any order and may repeat samples.
 
     Parameters
     ----------
     rows
         One group's rows of the schema `fairlead.domain.samples.SAMPLES`, at least one.
     topics, counts
-        The topics to include, with their numbers of partitions, as in `Problem`. Values that a
-        sample does not have are -1.
+        The topics to include, with their numbers of partitions, as in `Problem`. A value is -1 if a
+        sample does not have the partition.
     members
         The first members of the result; all other members in the samples follow.
     latest
         Whether consumers without a commit start at the log's end.
     every
-        Include every sample. Samples must be in order of time, without repetitions.
+        Whether to include every sample. Then rows must be in order of time, without repetitions.
     """
     rows = rows.select(_READ)
     if not every:
@@ -145,7 +145,7 @@ def _laid_out(
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
         return [column.reshape(shape) for column in values]
-    # Index of each value in the flat array; missing values have the index of an extra -1.
+    # Index of each value in the flat array. Missing values have the index of an appended -1.
     found_at = np.full(shape, NONE, dtype=np.int64)
     first = list_starts(rows["end"])
     for mine, layout in layouts:
@@ -155,18 +155,18 @@ def _laid_out(
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
-    """Return `arrays_of` a group's samples, by time, for all partitions of the newest sample."""
+    """Return the samples in `rows`, which ascend by time, as arrays of the last row's topics."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 
 
 def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
-    """Return the values of all rows' lists in a column; -1 for those of rows without a list.
+    """Return the values of all rows' lists in a column, with -1 for each value of a null list.
 
     Parameters
     ----------
     like
-        A column with lists of the same lengths in all rows.
+        A column without nulls, whose lists have the lengths that the null lists would have.
     """
     starts = list_starts(rows[like])
     values = np.full(int(starts[-1]), NONE, dtype=np.int64)
@@ -190,7 +190,7 @@ def moments(rows: pa.Table) -> Int64:
 
 
 def _chosen(at: Int64) -> Int64:
-    """Return the indices of the included samples, by time."""
+    """Return the indices of the samples to include, in order of time."""
     order = np.argsort(at, kind="stable")
     at = at[order]
     age = at[-1] - at
@@ -206,7 +206,7 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Group samples by layout: return row numbers, with topics and their partition counts."""
+    """Return the distinct layouts of samples: row numbers, and these rows' topics and counts."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()
@@ -227,7 +227,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return the indices of the included partitions, in a sample and in the result."""
+    """Return the indices of the included partitions in a sample, and those in the result."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from fairlead.domain.samples import NONE
 
-#: Racks that changed within this time are unknown: when a broker restarts, leaders move away and
-#: return.
+#: Racks that changed within this time are unknown, because leaders move away and return when a
+#: broker restarts.
 STEADY: Final = timedelta(minutes=15)
 
 Int64 = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ def sources_of(
     Parameters
     ----------
     samples
-        One group's rows of the schema `SAMPLES`, at least one, by time.
+        One group's rows of the schema `SAMPLES`, at least one, in order of time.
     topics, counts
         Topics in the order of the result, and their present numbers of partitions.
     """
@@ -78,7 +78,10 @@ def sources_of(
 
 
 def _racks(samples: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
-    """Return the number of each partition's set of racks in a sample; -1: not known."""
+    """Return the number of each partition's set of racks in a sample; -1: not known.
+
+    `numbers`: number of each set; new sets are added.
+    """
     sets = [
         numbers.setdefault(tuple(racks), len(numbers)) for racks in samples["racks"][row].as_py()
     ]

@@ -1,38 +1,39 @@
 """Lag, rates, time lag and status of a group's partitions.
 
-Belongs here: their definitions. Does not: reading samples (`archive`), nor planning
+Belongs here: the definitions of these figures. Does not: reading samples (`archive`), nor planning
 (`fairlead.domain.analysis`).
 
 Lag counts the records that still exist, as in KAFKA-5337: with a commit, end - committed; without a
-commit, 0 if the reset policy is `latest`, else end - begin; never below 0. It follows that
+commit, 0 if the reset policy is `latest`, else end - begin; never below 0. Consequently
 
 - records that were deleted before they were read are not lag but `lost`;
 - a commit beyond the log's end, after an unclean election or in a re-created topic, is lag 0;
 - in a compacted log, lag counts offsets, not the remaining records: Kafka's own measure;
 - a partition that no longer exists, or whose offsets could not be read, has no lag.
 
-A group has left a topic if it has commits there but its members subscribe to other topics only
+A group has left a topic if it has commits there but its members subscribe only to other topics
 (`left_topics`). The partitions of such a topic have no status and do not count in the group's lag.
 
 Records are lost in a sample if the log's start has passed the commit since the previous sample. In
-the first sample, all records between commit and start count. Records that were deleted and skipped
-by the consumers between two samples are not noticed.
+the first sample, all records between commit and start are lost. A loss is not noticed if consumers
+skip the deleted records before the next sample.
 
-Rates and status use earlier samples. Without enough of them, a value is unknown. Status
-follows Burrow's rules, with samples for commits. The first rule that holds decides:
+Rates and status use earlier samples. If there are too few, rates are unknown. Status follows
+Burrow's rules, applied to samples instead of commits. The first rule that applies decides:
 
 - DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
   at rest.
 - REWIND: the committed offset decreased since the previous sample.
 - OK: lag is at most the lag at rest, which remains when everything is read, for example because of
   transaction markers (`fairlead.domain.analysis.commit_habits`).
-- STOP: the group had lag but committed nothing for as long as its patience.
-- STALL: the same for this partition and its own patience, while the group committed others.
-- WARN: lag grew for the partition's patience and never fell, although commits advanced.
+- STOP: the group had lag, but committed nothing for as long as the group's patience.
+- STALL: the partition had lag, but was not committed for as long as the partition's patience, while
+  the group committed other partitions.
+- WARN: lag grew for as long as the partition's patience and never fell, although commits advanced.
 - OK: otherwise, also if there are too few samples.
 
 Patience is three usual commit intervals, at least `STALLED_AFTER_S`. A group's usual interval is
-the median of its partitions'; a partition's patience is at least its group's.
+the median of its partitions' intervals. A partition's patience is at least its group's patience.
 """
 
 from collections.abc import Collection, Iterable
@@ -48,17 +49,18 @@ from fairlead.domain.analysis.commit_habits import at_rest
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries, quotient
 from fairlead.domain.analysis.thresholds import SEVERAL
 
-#: Seconds. Minimum time without a commit that is a stall.
+#: Seconds. Minimum time without a commit that counts as a stall.
 STALLED_AFTER_S: Final = 60.0
-#: Seconds. Time constant of the consumption rate: a step of this age weighs 1/e.
+#: Seconds. Time constant of the consumption rate: a step of this age has the weight 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. How long a loss is reported. Half of `LAG_HISTORY`: an older loss is in every loaded
-#: sample, and would look new in the oldest one.
+#: Seconds. How long a loss is reported. Half of `LAG_HISTORY`, because a loss from before the
+#: oldest loaded sample looks new in that sample.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
-#: Rates and statuses use the samples of this time, and at least this many before the last one.
+#: Rates and statuses use the samples of this period.
 LAG_HISTORY: Final = timedelta(hours=1)
+#: Number of samples before the last one that are used even if they are older than `LAG_HISTORY`.
 LAG_SAMPLES: Final = 2
 
 
@@ -102,8 +104,8 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     topics
         Topics that the group's members read or the group has committed.
     members
-        Subscribed topics of each member. Without any, no topic counts as left: the group has no
-        members, or its subscriptions are not known.
+        Subscribed topics of each member. If there are none, no topic counts as left, because the
+        group has no members, or its subscriptions are not known.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
 
 
 def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S) -> PartitionLag:
-    """Measure the partitions of a group.
+    """Return lag, rates and status of the partitions of a group.
 
     Parameters
     ----------
@@ -126,18 +128,19 @@ def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S)
 
     Notes
     -----
-    The arrival rate is the analysis's estimate. The consumption rate is an exponentially weighted
-    mean over the steps between samples, with the time constant `SMOOTHING_S`; longer steps weigh
-    more. Steps in which the committed offset went back are left out.
+    The arrival rate is the estimate of the analysis. The consumption rate is an exponentially
+    weighted mean over the steps between samples, with the time constant `SMOOTHING_S`. Longer steps
+    have more weight. Steps in which the committed offset decreased are left out.
 
     `time_lag_s` is the time since the log ended at the group's position, interpolated between
-    samples. If that was before the first sample, it is lag / `arrival_rate`. Without lag it is 0.
+    samples. If the log ended there before the first sample, `time_lag_s` is lag / `arrival_rate`.
+    Without lag it is 0.
     """
     return _History(series, lost_within_s).measured()
 
 
 def partition_statuses(series: SampleSeries) -> list[str]:
-    """Return the statuses that occur among a group's readable partitions, by `partition_lag`.
+    """Return the statuses that `partition_lag` finds among a group's readable partitions.
 
     Only the samples of `LAG_HISTORY` count.
     """
@@ -189,11 +192,11 @@ class _History:
         )
 
     def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values of the previous sample; they have no meaning if there is none."""
+        """Return values of the last readable sample before each; meaningless if there is none."""
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
     def _consumption(self) -> Float64:
-        """Return mean records read a second, recent ones weighted most, of shape (P,)."""
+        """Return mean records read a second, with most weight on recent steps, of shape (P,)."""
         read = self._committed - self._prior(self._committed)
         usable = self._counted & (self._step_s > 0) & (read >= 0)
         step_s = np.where(usable, self._step_s, 1.0)
@@ -207,7 +210,7 @@ class _History:
         return rate
 
     def _silence(self) -> Float64:
-        """Return the seconds since each commit last changed, of shape (P,)."""
+        """Return the seconds since each partition's commit last changed, of shape (P,)."""
         moved_at = np.where(self._moved, self._at, -np.inf).max(axis=0)
         first_at = np.where(self._readable, self._at, np.inf).min(axis=0)
         still_s: Float64 = self._now - np.where(np.isfinite(moved_at), moved_at, first_at)
@@ -227,9 +230,9 @@ class _History:
         return np.where(commits > 0, interval_s, np.nan)
 
     def _lag_at_rest(self) -> Int64:
-        """Return each partition's largest lag with everything read, of shape (P,).
+        """Return each partition's largest lag while everything is read, of shape (P,).
 
-        Records below the log's start count here: retention also deletes transaction markers.
+        Includes deleted offsets, because retention also deletes transaction markers.
         """
         deleted = (self._committed >= 0) & (self._committed < self._begin)
         if not deleted.any():

@@ -74,13 +74,13 @@ class Group:
     Parameters
     ----------
     samples
-        Rows of the schema `fairlead.domain.samples.SAMPLES`, at least one, by time.
+        Rows of the schema `fairlead.domain.samples.SAMPLES`, at least one, in order of time.
     capacities
         Remembered capacities of its members.
     changes
         Times at which recent plans took effect, seconds since the epoch, ascending.
     costs
-        Remembered costs of its partitions, by `Costs.rows`.
+        Remembered costs of its partitions, as returned by `Costs.rows`.
     """
 
     samples: pa.Table
@@ -103,7 +103,7 @@ class Group:
 
 
 def question_about(group: Group, planning: PlanningOptions) -> Question:
-    """Return the input of the analysis of a group that could be read.
+    """Return the input of the analysis of a group whose samples have no error.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
 
 
 def _eager(now: Mapping[str, Any]) -> bool:
-    """Whether each rebalance stops all partitions of a group, by its protocol."""
+    """Return whether a group's protocol stops all partitions in each rebalance."""
     if now["group_type"] != CLASSIC:  # only partitions that move are revoked
         return False
     protocol = now["protocol"]

@@ -39,14 +39,14 @@ def work_columns(
     by_partition: Int64,
     committed: Mapping[str, CommittedOffsets],
 ) -> dict[str, pa.Array]:
-    """Return the columns; null for groups without a reporting member.
+    """Return the columns of reported work; null for groups without a reporting member.
 
     Parameters
     ----------
     groups
         G groups, in the order of the sample's rows.
     blocks, starts
-        The pairs of group and topic; the first partition of each, int64 of shape (B + 1,).
+        The B pairs of group and topic, and the first partition of each pair, int64 (B + 1,).
     by_partition
         First partition of each group, int64 of shape (G + 1,).
     committed
@@ -74,7 +74,7 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # A member's newest report has its present counters.
+    # A member writes a report for each of its partitions; the newest has its present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     member_row = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
@@ -99,16 +99,16 @@ def work_columns(
 
 
 def lists(starts: Int64, values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
-    """Return a column of lists, which begin at `starts` in the values; null if masked."""
+    """Return a column of lists that begin at `starts` in the values; masked rows are null."""
     return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values, mask=mask)
 
 
 def _writers(
     groups: Sequence[GroupDescription], group_of: Int64, owners: npt.NDArray[np.str_]
 ) -> npt.NDArray[np.int32]:
-    """Return the author of each report as an index into its group's members; -1: no member."""
+    """Return the writer of each report as an index into its group's members; -1: no member."""
     member = np.full(group_of.size, -1, np.int32)
-    numbers, firsts = np.unique(group_of, return_index=True)  # they ascend
+    numbers, firsts = np.unique(group_of, return_index=True)  # both ascend
     bounds = pairwise([*firsts.tolist(), group_of.size])
     for number, (first, end) in zip(numbers.tolist(), bounds, strict=True):
         hashes = [member_hash(its.member_id) for its in groups[number].members]
