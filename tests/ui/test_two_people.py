@@ -47,7 +47,7 @@ LEASE = timedelta(seconds=3)
 #: differ. In the long form they would fall back if the lease were not renewed.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
-NAMES = ("payments-1", "payments-2")
+NAMES = ("worker-1", "worker-2")
 FIRST = ([0], [1, 2, 3])
 SECOND = ([0, 1, 2], [3])
 
@@ -87,7 +87,7 @@ class Team:
                 "previous_member": [NAMES[0]],
                 "member": [NAMES[1]],
                 "weight": [60_000.0],
-                "reason": ["payments-1 has most lag"],
+                "reason": ["worker-1 has most lag"],
             }
         )
         draft = make_draft(
@@ -239,10 +239,10 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     review = f"{team.address}/review?group={team.fleet.group}&version="
 
     team.propose("s1", FIRST)
-    step(kim, f"{review}1", "Approve", "Approve", reason="it relieves payments-1")
+    step(kim, f"{review}1", "Approve", "Approve", reason="it relieves worker-1")
     expect(kim.get_by_text("another person must request the same")).to_be_visible()
     # Requests of one person count once, with the reason of the first.
-    again = {"reason": "once more", "stored": "it relieves payments-1"}
+    again = {"reason": "once more", "stored": "it relieves worker-1"}
     step(kim, f"{review}1", "Approve", "Approve", **again)
     team.work()
     assert team.state(1) == "proposed"
@@ -284,7 +284,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
         f"{review}1",
         "Roll back to version 1",
         "Roll back to",
-        reason="payments-1 got slow",
+        reason="worker-1 got slow",
         picture="act-back",
     )
     team.work()
