@@ -1,12 +1,12 @@
-"""A budget for the search of an assignor.
+"""A limit on the work of an assignor's search.
 
-Belongs here: counting work instead of time, so that results are the same on every machine. Does
-not: the search (`relief`).
+Belongs here: a limit that counts work, not time, so that results are the same on every machine.
+Does not: the search (`relief`).
 """
 
 
 class Effort:
-    """A budget of pairs of members to examine.
+    """A budget: the number of pairs of members that a search may examine.
 
     Parameters
     ----------
