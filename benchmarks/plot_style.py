@@ -1,8 +1,8 @@
-"""matplotlib's settings for the plots of the docs."""
+"""Settings of matplotlib for the plots in the docs."""
 
 from typing import Any, Final
 
-#: Readable on light and dark pages.
+#: A grey that is readable on light and dark pages.
 GREY: Final = "#808080"
 STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
     "text.color": GREY,
