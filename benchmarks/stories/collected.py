@@ -1,10 +1,10 @@
-"""More groups from public reports, as scenes, of kinds that `reported` does not have.
+"""More groups from public reports, with kinds of events that `reported` does not have.
 
-Belongs here: what happened, and the right answer, fixed before the analysis was run. Does not:
-the groups that the analysis was developed with (`reported`, `retold`).
+Belongs here: what happened, and the right answers, written before the analysis was run. Does not:
+the groups with which the analysis was developed (`reported`, `retold`).
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour.
 """
 
 from typing import Final
@@ -654,7 +654,7 @@ def _one_of_three_reports() -> Scene:
     return scene.report("a").run(40)
 
 
-# A second collection, fixed after the first was answered
+# A second collection, made after the analysis had answered the first
 
 
 @_story(

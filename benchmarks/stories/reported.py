@@ -1,10 +1,10 @@
-"""Groups from public reports, as scenes.
+"""Groups from public reports, simulated as scenes.
 
-Belongs here: what happened, and the right answer, fixed before the analysis was run. Does not:
-the groups that were kept as samples (`retold`).
+Belongs here: what happened, and the right answers, written before the analysis was run. Does not:
+groups whose samples are stored as JSON (`retold`).
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour.
 """
 
 from typing import Final

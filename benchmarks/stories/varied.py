@@ -1,11 +1,11 @@
 """Sixty situations from public reports, and thirteen healthy groups with unusual habits.
 
-Belongs here: events, and the right answers, which were written before the analysis was run and
-without knowledge of its rules.
+Belongs here: what happened, and the right answers, which were written before the analysis was run
+and without knowledge of its rules.
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour. Arrivals vary by about a tenth from minute to minute, and a
-member processes records for at most 57 seconds a minute.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour. Arrivals vary by about a tenth from minute to minute, and
+a member processes records for at most 57 seconds per minute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _story: Final = stories_of(VARIED)
 
 
 class _Live(_Workers):
-    """Workers whose arrivals vary from minute to minute: in total, and in each partition."""
+    """A group whose arrivals vary from minute to minute, in total and for each partition."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class _Live(_Workers):
         return self
 
     def leave(self, members: Mapping[str, str]) -> "_Live":
-        """Replace the members of the group in the question."""
+        """Replace the members that the question states, with their topics."""
         self._members = {name: {"topics": topics.split()} for name, topics in members.items()}
         return self
 
@@ -63,7 +63,7 @@ def _of(numbers: Sequence[int], topic: str = "t") -> str:
 
 
 def _dealt(members: Sequence[str], partitions: int, topic: str = "t") -> dict[str, str]:
-    """Deal partitions as the range assignor does."""
+    """Return a map from members to their partitions, as range would assign them."""
     shares = np.array_split(np.arange(partitions), len(members))
     return {member: _of(list(share), topic) for member, share in zip(members, shares, strict=True)}
 
