@@ -1,4 +1,4 @@
-"""A Dagster sensor that reports plans that wait for approval. Replace `send` with your own function.
+"""A Dagster sensor that reports plans that wait for approval. Replace `send` with your own.
 
 Set the environment variable READER_URL to the URL of Fairlead's database, such as
 postgresql://reader@localhost/fairlead, for a login with the role fairlead_reader.
