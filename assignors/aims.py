@@ -5,11 +5,11 @@ smaller network of loads and owners, which solves far larger problems (`flow`).
 
     class c --- kept, moved or placed partitions ----> topic of c on member m
     topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m
-    member m --- as in `flow`, around the loads of its solution ----> sink
+    member m --- arcs as in `flow`, for loads near those of its solution ----> sink
 
 The aims in their order:
 
-1. loads, decreasingly minimal;
+1. loads, decreasingly minimal (see `sticky`);
 2. partitions kept;
 3. spread: the worst topic's largest share over its even share, then topics on as many members as
    possible, then the sum of squared shares;

@@ -35,8 +35,8 @@ class Metrics:
         Numbers of partitions: `kept` stay with their owner, `moved` get another owner although the
         previous one is still a member, `placed` had no owner among the members.
     topic_spread
-        Largest share of a topic on one member, divided by the topic's even share (partitions over
-        subscribers, rounded up); of the worst topic. 1 is optimal; 0: nothing is assigned.
+        For the worst topic: its largest share on one member, divided by its even share (partitions
+        over subscribers, rounded up). 1 is optimal; 0: nothing is assigned.
     """
 
     count_min: int

@@ -54,7 +54,7 @@ def sticky_lag_aware(
         Number of seconds ahead for which arrivals count as work. If 0, or if rates are unknown,
         only lag counts.
     max_moves
-        Maximum number of moved partitions, without placed orphans; None: no limit.
+        Maximum number of moved partitions; None: no limit. Orphans do not count: all are placed.
     max_count_skew
         By how much the range of members' partition counts may exceed that of `sticky`; None: no
         limit. If the present counts exceed the limit, they are evened out first, if `max_moves`

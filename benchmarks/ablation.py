@@ -152,7 +152,7 @@ def variants() -> list[Variant]:
 
 
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
-    """Apply a change; return stories with faults, shares of wrong diagnoses, and missed goals.
+    """Apply a change; return wrongly answered stories, shares of wrong diagnoses, and missed goals.
 
     Goals are checked only with `loops`.
     """

@@ -3,8 +3,8 @@
 `python -m benchmarks.broker_reaction`
 
 A separate broker has the assignor `fairlead`; the groups are plain confluent-kafka consumers. Each
-plan exchanges a tenth of the partitions. Measured are the time from the plan's record until the
-last partition was assigned, and the partitions that were revoked needlessly.
+plan exchanges a tenth of the partitions. The benchmark measures the time from the plan's record
+until the last partition was assigned, and counts partitions that were revoked needlessly.
 
 Belongs here: publishing successive plans, the measurements, printing, and writing
 broker_reaction.json. Does not: the consumers (`broker_members`), waiting until the broker has

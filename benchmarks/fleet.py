@@ -53,7 +53,7 @@ GIB: Final = 2**30
 GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
 #: Run config with which Dagster logs events only to its database, not to the benchmark's output.
 QUIET: Final = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
-#: A measurement, given a warehouse, the sizes of the fleet's groups, and a database URL.
+#: A function that measures, given a warehouse, the sizes of the fleet's groups, and a database URL.
 Measure = Callable[[Warehouse, list[Size], str], dict[str, Any]]
 CONFIG: Final = """
 [[policies]]

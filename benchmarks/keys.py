@@ -45,7 +45,7 @@ Int64 = npt.NDArray[np.int64]
 
 
 def zipf(exponent: float) -> npt.NDArray[np.float64]:
-    """Return the probabilities of `KEYS` keys by Zipf's law with an exponent."""
+    """Return the probabilities of `KEYS` keys under Zipf's law with this exponent."""
     weights = 1 / np.arange(1, KEYS + 1) ** exponent
     return np.asarray(weights / weights.sum())
 

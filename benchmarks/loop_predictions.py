@@ -171,9 +171,9 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return minimum and range of the spare speed of members that are behind at `step`.
+        """Return minimum and range of the spare speed between two steps, as shares of the speed.
 
-        Both are shares of a member's speed, until the step `last`.
+        Only members that are behind at `step` count.
         """
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]

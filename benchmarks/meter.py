@@ -1,4 +1,4 @@
-"""The processor time per record for measuring work: `python -m benchmarks.meter`.
+"""Processor time that measuring work takes per record: `python -m benchmarks.meter`.
 
 Belongs here: each way to read records from a `PlanConsumer`, in turns with and without reports.
 Records are in memory, because fetching would take longer than the measurement of work. Does not:

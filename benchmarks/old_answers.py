@@ -3,9 +3,9 @@
 `python -m benchmarks.old_answers` tests plain librdkafka, without Fairlead.
 
 A consumer assigns itself partitions, gives them up at once, and assigns them again. In between, a
-second client commits other offsets. Counted is how often the consumer starts at another offset than
-the committed one. In a second variant, the consumer waits for a response of the coordinator before
-the second assignment, as in every rebalance.
+second client commits other offsets. The script counts how often the consumer starts at another
+offset than the committed one. In a second variant, the consumer waits for a response of the
+coordinator before the last assignment, as in every rebalance.
 
 Belongs here: this consumer, and counting. Does not: followers, which assign partitions between
 rebalances (`tests/fairlead/followers/test_storm.py`).

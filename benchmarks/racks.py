@@ -196,7 +196,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let each group read all records in turn, the last one before and after its plan."""
+        """Let the groups read all records in turn; the last one also reads all after its plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)

@@ -79,7 +79,7 @@ class Labelled:
     scenario
         The scenario.
     cause
-        The right diagnosis if nothing is planned; `unknown` if a member commits nothing.
+        The right diagnosis as long as no plan is published; `unknown`: a member commits nothing.
     names
         The members or partitions that the diagnosis must name.
     since_s

@@ -27,8 +27,9 @@ from fairlead.wire.document import PlanDocument
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
-#: Seconds between two heartbeats of a member, per member of the group: all are in one process.
-#: Members learn of a join at their next heartbeat, so short intervals show the time of other steps.
+#: Seconds between two heartbeats of a member, divided by the number of members: all members are in
+#: one process. Members learn of a join at their next heartbeat, so a short interval makes the time
+#: of the other steps visible.
 HEARTBEAT_S = 0.005
 GOALS: dict[Client, float] = {"kafka-python": 1.3, "aiokafka": 1.3, "confluent-kafka": 2.0}
 
@@ -115,7 +116,7 @@ def group(
 def config(
     servers: str, client: Client, name: str, number: int, heartbeat_s: float, *, follow: bool
 ) -> dict[str, Any]:
-    """Return the settings of one consumer, with the client's own names."""
+    """Return the settings of one consumer, under the names that its client uses."""
     found: dict[str, Any] = {
         "bootstrap_servers": servers,
         "group_id": name,

@@ -16,7 +16,7 @@ TIMES = 96  # samples per day
 
 @dataclass(frozen=True)
 class Size:
-    """The age of the planner's database.
+    """How much history the planner's database has.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Settled(Planner):
         return super().plan(moment) if moment.at <= last else None
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Roll back a plan only before the given time."""
+        """Roll back plans as the planner does, but only before the given time."""
         return super().take_back(moment) if moment.at < self._planned_at else None
 
 

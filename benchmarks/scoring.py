@@ -49,8 +49,8 @@ class Marked:
 def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = False) -> list[Marked]:
     """Let the planner diagnose a group at each decision; return whether each diagnosis is right.
 
-    Counted are diagnoses at complete samples, from half an hour after the cause begins, and those
-    for which a plan was made. Without plans, the cause remains the right diagnosis. With plans, the
+    Returns diagnoses at complete samples from half an hour after the cause begins, and earlier ones
+    if they led to a plan. Without plans, the cause remains the right diagnosis. With plans, the
     cause is right while it overloads a member. Then `recovering` is right, too, until no partition
     is behind, and `healthy` after that.
     """

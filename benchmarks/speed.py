@@ -186,7 +186,7 @@ def measure_all(progress: Callable[[str], None], only: Container[str] | None = N
 
 
 def growth() -> dict[str, float]:
-    """Return for each assignor by what factor its time per partition grows from 10^4 to 10^6.
+    """Return each assignor's time per partition for 10^6 partitions, divided by that for 10^4.
 
     The problems have 100 topics and 200 members with equal subscriptions. The sticky assignors
     start from a sticky assignment from which one member has left.
@@ -268,6 +268,6 @@ def peak_memory() -> int:
 
 
 def _peak_memory() -> int:
-    """Run `sticky` for members that read half of the topics; return this process's peak bytes."""
+    """Run `sticky` on a million partitions with a flow; return this process's peak bytes."""
     assign("sticky", workloads.half_of_the_topics(1_000_000, 500, 2_000))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -187,7 +187,7 @@ def move_rows() -> pa.Table:
 
 
 def everything(group: str, moves: pa.Table) -> PlanDraft:
-    """Return a plan in which no member's share is a contiguous range, which would be shorter."""
+    """Return a plan of all partitions, in which no member's share is a contiguous range."""
     counts = {f"t{number}": IN_TOPIC for number in range(TOPICS)}
     numbers = np.arange(IN_TOPIC, dtype=np.int32)
     owned = {

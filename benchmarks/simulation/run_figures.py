@@ -15,7 +15,7 @@ WARM_UP_S = 6 * 3600.0
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Figures of a run. Time lags count after the warm-up, and changes during the whole run.
+    """Figures of a run. Time lags are counted after the warm-up, changes during the whole run.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RunFigures:
     rolled_back
         Number of plans that were rolled back after a regression.
     rebalances, rebalance_moves
-        Number of rebalances after members or partitions changed, and of moves in them.
+        Number of rebalances after members or partitions changed, and of partitions moved in them.
     pauses
         Number of times that a partition paused.
     """

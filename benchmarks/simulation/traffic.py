@@ -42,7 +42,7 @@ class Surge:
     partitions
         Indices of the partitions.
     factor
-        By how much their traffic is multiplied.
+        Factor by which their traffic is multiplied.
     from_s, until_s
         Seconds from the start.
     """

@@ -19,7 +19,7 @@ from benchmarks.stories.varied import VARIED
 from fairlead.common.json_lines import answer_lines
 from fairlead.domain.decide_json.lines import answer_question
 
-#: Stories by origin.
+#: Lists of stories, by the module that defines them.
 KINDS: Final = {
     "retold": RETOLD,
     "reported": REPORTED,

@@ -135,7 +135,7 @@ def _silent(member: str, first: int, last: int) -> Callable[[dict[str, Any]], No
     return change
 
 
-# Load that differs between partitions and members
+# Stories in which load differs between partitions or members
 
 
 @_story(
@@ -284,7 +284,7 @@ def _machines_of_different_strength() -> Scene:
     return scene.run(55)
 
 
-# More arrives than the group can read
+# Stories in which more records arrive than the group can read
 
 
 @_story(
@@ -343,7 +343,7 @@ def _five_producers_one_after_another() -> Scene:
     return scene
 
 
-# Behind, but not for long
+# Stories of groups that are behind only for a short time
 
 
 @_story(
@@ -476,7 +476,7 @@ def _warm_up_after_a_deploy() -> Scene:
     return scene
 
 
-# Commits and offsets that mislead
+# Stories with misleading commits and offsets
 
 
 @_story(
@@ -645,7 +645,7 @@ def _poison_stops_one_owner_after_another() -> Scene:
     return scene
 
 
-# Reported work: an owner that waits
+# Stories in which reports show an owner that waits for records
 
 
 @_story(
@@ -727,7 +727,7 @@ def _still_paused_after_it_came_back() -> Scene:
     return scene.limit("t-2", 0).run(25)
 
 
-# Reported work: an owner that is busy
+# Stories in which reports show a busy owner
 
 
 @_story(
@@ -891,7 +891,7 @@ def _client_needs_the_time() -> Scene:
     return scene.edit(never_waits)
 
 
-# Reported work that misleads
+# Stories with misleading reports of work
 
 
 @_story(
@@ -1055,7 +1055,7 @@ def _compacted_topic_read_again() -> Scene:
     return scene.edit(one_in_twenty)
 
 
-# Groups that revealed a fault of the analysis
+# Stories of groups that revealed a fault of the analysis
 
 
 def _x_alone_subscribes(reporting: str) -> Scene:

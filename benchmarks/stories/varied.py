@@ -68,7 +68,7 @@ def _dealt(members: Sequence[str], partitions: int, topic: str = "t") -> dict[st
     return {member: _of(list(share), topic) for member, share in zip(members, shares, strict=True)}
 
 
-# Uneven load
+# Stories about uneven load
 
 
 @_story(
@@ -218,7 +218,7 @@ def _one_of_two_pods_connects() -> Scene:
     return scene.set("t-*", arrives=800, seconds=0.0285).run(40)
 
 
-# One partition with too many records
+# Stories about one partition with too many records
 
 
 @_story(
@@ -344,7 +344,7 @@ def _single_partition_three_consumers() -> Scene:
     return scene.set("t-0", arrives=2_000, seconds=0.04).run(40)
 
 
-# More arrivals than the group can process
+# Stories in which more records arrive than the group can process
 
 
 @_story(
@@ -497,7 +497,7 @@ def _eight_seconds_a_record() -> Scene:
     return scene.set("t-*", arrives=5, seconds=8.0).run(60)
 
 
-# Partitions without progress
+# Stories about partitions without progress
 
 
 @_story(
@@ -753,7 +753,7 @@ def _deadlock_with_quiet_partitions() -> Scene:
     return scene.limit("q*-1", 0).run(20)
 
 
-# Groups without owners, members or commits
+# Stories of groups without owners, members or commits
 
 
 @_story(
@@ -944,7 +944,7 @@ def _deleted_topic_in_the_subscription() -> Scene:
     return scene.edit(without)
 
 
-# Temporarily behind, or only seemingly
+# Stories of groups that are temporarily behind, or only seem to be
 
 
 @_story(
@@ -1127,7 +1127,7 @@ def _a_quarter_of_a_minute_late() -> Scene:
     return scene.edit(later)
 
 
-# Delays by design
+# Stories about deliberate delays
 
 
 @_story(
@@ -1146,7 +1146,7 @@ def _three_hours_late_and_unevenly() -> Scene:
     return scene.run(330)
 
 
-# Consumers that report their work
+# Stories of consumers that report work
 
 
 @_story(
@@ -1215,7 +1215,7 @@ def _busy_sink_reports_every_five_minutes() -> Scene:
     return scene
 
 
-# Healthy groups with unusual habits
+# Stories of healthy groups with unusual habits
 
 
 @_story(

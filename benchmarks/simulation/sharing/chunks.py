@@ -87,8 +87,8 @@ class Chunks:
         worker, turn, partition = self._worker[order], self._turn[order], self._partition[order]
         records = self._records[order]
         work = records * costs[partition]
-        # A worker processes its chunks in the order of their turns; chunks with equal turns, at the
-        # same time.
+        # A worker processes its chunks in the order of their turns. Chunks with equal turns are
+        # processed at the same time.
         starts = np.ones(order.size, dtype=bool)
         starts[1:] = (turn[1:] != turn[:-1]) | (worker[1:] != worker[:-1])
         first = np.flatnonzero(starts)

@@ -80,7 +80,7 @@ final class AutoCommit {
             if (!positions.isEmpty()) {
                 consumer.commitSync(positions, timeout);
             }
-        } catch (WakeupException wakeup) { // the application meant its next poll
+        } catch (WakeupException wakeup) { // commit, then repeat the wakeup for the next poll
             now(consumer, timeout);
             consumer.wakeup();
         } catch (IllegalStateException closed) {

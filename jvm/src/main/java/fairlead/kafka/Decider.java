@@ -21,7 +21,7 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
  * expired and the settings choose the uniform assignor then.
  */
 final class Decider {
-    /** What was decided, and why. */
+    /** The possible decisions, with their reasons. */
     enum Outcome {
         /** Targets follow the plan. */
         PLAN,

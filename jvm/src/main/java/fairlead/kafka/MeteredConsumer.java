@@ -228,7 +228,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
             }
         }
         if (woken) {
-            wakeup(); // the application meant a call that waits
+            wakeup(); // repeat it for the application's next call that waits
         }
         return positions;
     }

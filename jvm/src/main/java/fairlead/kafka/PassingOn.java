@@ -10,7 +10,10 @@ package fairlead.kafka;
 final class PassingOn {
     /** Seconds. To pass on a record takes less than this, unless another process interrupts it. */
     static final double QUICK = 2.5e-4;
-    /** If most calls are quick, an application still counts as working if it works this share of its waiting time. */
+    /**
+     * Minimum ratio of time in the application to waiting time, with which an application counts as working although
+     * most of its calls are quick.
+     */
     private static final double WORKS = 0.2;
     /** Minimum length of a period, in seconds and in calls of {@code poll}. */
     private static final double PERIOD = 86_400;

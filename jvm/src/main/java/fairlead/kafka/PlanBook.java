@@ -84,8 +84,8 @@ final class PlanBook {
     }
 
     /**
-     * Returns the group whose roster lists most of these members, else the group that had most of them in its last
-     * call; null if there is none.
+     * Returns the group whose roster lists most of these members. If there is none, returns the group that had most of
+     * them in the coordinator's last call for it, or null.
      */
     String groupOf(String[] members) {
         String found = most(members, listed);
