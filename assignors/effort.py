@@ -26,7 +26,7 @@ class Effort:
         self._taken = 0
 
     def take(self, pairs: int) -> bool:
-        """Take pairs from the budget; return False once the budget is exceeded."""
+        """Take pairs from the budget; return False if this call or an earlier one exceeds it."""
         self._taken += pairs
         self.spent |= self.pairs is not None and self._taken > self.pairs
         return not self.spent

@@ -71,7 +71,7 @@ def _received(loads: Int64, items: int) -> Int64:
     ascending = loads[::-1].astype(np.int64)
     if not ascending.size:
         return ascending
-    # Number of items that raise the k lowest loads to the next load.
+    # cost[k] is the number of items that raise the k lowest loads to the next load.
     cost = np.arange(ascending.size) * ascending - (np.cumsum(ascending) - ascending)
     raised = int(np.searchsorted(cost, items, side="right"))
     level = (int(ascending[:raised].sum()) + items) // raised

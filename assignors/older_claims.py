@@ -13,8 +13,9 @@ from assignors.problem import Int32, Problem
 def give_back(problem: Problem, owner: Int32) -> Int32:
     """Exchange moved and placed partitions within each topic so that they return to earlier owners.
 
-    Kept partitions stay kept, and each member still has as many partitions of each topic. As many
-    partitions as possible return to their newest earlier owner, then to the one before, and so on.
+    Kept partitions stay with their owners, and each member has as many partitions of each topic as
+    before. As many partitions as possible return to their newest earlier owner, then to the owner
+    before that one, and so on.
 
     Parameters
     ----------

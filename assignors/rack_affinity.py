@@ -4,8 +4,9 @@ Belongs here: which partitions of a topic a member gets, if the flow network of 
 Does not: how many partitions it gets (`sticky`), exchanges between topics (`settling`).
 
 Members in the same rack are equivalent here, and so are partitions with replicas in the same racks.
-So each topic is a small table, sets of replica racks x members' racks, whose cells say how many
-partitions of a set go to a rack. A small maximum flow finds the best values.
+So each topic becomes a small table with a row for each set of replica racks, and a column for each
+member rack. A cell says how many partitions of the set go to the rack. A small maximum flow finds
+the best values.
 """
 
 from collections import deque
@@ -23,9 +24,9 @@ Table = list[list[int]]
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Exchange partitions within topics so that more are in the rack of a replica.
 
-    Each member still has as many partitions of each topic, and keeps as many of those it owned. If
-    it gives up some of a topic, it keeps those with a replica in its rack. Partitions that returned
-    to an earlier owner stay there.
+    Each member has as many partitions of each topic as before, and keeps as many of its own. If a
+    member gives up some partitions of a topic, it keeps those with a replica in its rack.
+    Partitions that returned to an earlier owner stay there.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
     given = np.dstack(
         (table, left)
-    )  # number from each set to each rack; the last column: to racks without a replica
+    )  # partitions of each set for each rack; last: for racks without a replica
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)

@@ -94,7 +94,7 @@ class _Shares:
 
     def _hand_over(self, partitions: list[int], giver: int, taker: int) -> None:
         row, weights = self._rows[giver], self._ledger.weights
-        alone = len(partitions) == 1  # np.isin takes ten times as long
+        alone = len(partitions) == 1  # a separate case, since np.isin takes ten times as long
         self._rows[giver] = row[row != partitions[0] if alone else ~np.isin(row, partitions)]
         row = self._rows[taker]
         at = weights[row].searchsorted(weights[partitions])

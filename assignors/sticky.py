@@ -151,11 +151,11 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Return an order by owner, in which each owner keeps its first partitions.
+    """Return an order of the partitions, by owner, so that each owner keeps its first ones.
 
-    The n-th partition of a topic has rank n over the topic's even share, and low ranks come first.
-    For equal ranks, the order of topics differs between owners, so that not all owners give up the
-    same topic.
+    An owner's n-th partition of a topic has the rank n / even share of the topic, and low ranks
+    come first. For equal ranks, the order of topics differs between owners, so that not all owners
+    give up the same topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)

@@ -64,7 +64,7 @@ def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[
     every = np.repeat(
         np.arange(len(problem.members), dtype=np.int64), np.diff(problem.subscription_offsets)
     )
-    subscribed = every * len(problem.topics) + problem.subscription_topics  # ascending
+    subscribed = every * len(problem.topics) + problem.subscription_topics  # in ascending order
     pairs = np.int64(len(problem.topics)) * members + topics
     nearest = np.append(subscribed, -1)[subscribed.searchsorted(pairs)]
     subscribes: npt.NDArray[np.bool_] = nearest == pairs

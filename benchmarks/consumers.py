@@ -1,4 +1,4 @@
-"""One interface for consumers of the three Python clients, each of which polls on its own thread.
+"""Consumers of the three Python clients with one interface; each consumer polls on its own thread.
 
 Belongs here: differences between the clients. Does not: measurements (`rebalance`, `drain`).
 """
@@ -142,7 +142,7 @@ class ConfluentMember(Member):
         settings = {name.replace("_", "."): value for name, value in config.items()}
         self._consumer = PlanConsumer(settings, options=options) if follow else Consumer(settings)
         self._topics = list(topics)
-        self._consumer.list_topics(timeout=60)  # connect before joining
+        self._consumer.list_topics(timeout=60)  # connect first, so that only the join is timed
 
     def _join(self) -> None:
         # Before this call, a follower reads the coordination topic, so only the join itself is

@@ -96,7 +96,7 @@ class Round:
 
     @property
     def whole_s(self) -> float:
-        """The total time."""
+        """Total time in seconds."""
         return self.snapshot_s + self.lag_s
 
 
@@ -234,7 +234,7 @@ def fleet(servers: str, groups: int) -> Iterator[None]:
 
 
 def produce(servers: str, ends: np.ndarray) -> None:
-    """Append a number of records to each partition."""
+    """Append `ends[g, p]` records to partition `p` of the topic of group `g`."""
     producer = Producer(
         {
             "bootstrap.servers": servers,

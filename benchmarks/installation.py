@@ -133,7 +133,7 @@ class Installation:
         return _answered(self.url, statement, values)
 
     def events(self, run_id: str | None = None) -> list[Event]:
-        """Return the events of a run; None: of the newest run."""
+        """Return the events of a run, or of the newest run if `run_id` is None."""
         newest = "SELECT run_id FROM runs ORDER BY id DESC LIMIT 1"
         statement = (
             "SELECT dagster_event_type, step_key, extract(epoch FROM timestamp)::float8"

@@ -106,7 +106,7 @@ def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShare
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
-    """Return the number of records of each partition, if murmur2 assigns the keys."""
+    """Return the number of records in each partition if murmur2 of keys chooses the partition."""
     place = np.array([partition_of(named(key), partitions) for key in range(KEYS)])
     return np.bincount(place[keys], minlength=partitions)
 

@@ -89,7 +89,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
 
 
 def goals(rows: Rows) -> list[Goal]:
-    """Return the goals: at most a tenth of the predictions is wrong, over all clients together."""
+    """Return the goals: at most a tenth of the predictions are wrong, over all clients together."""
     total = _summed(
         rows, lambda row: f"predictions, {row['of']}" if "predictions" in row else row["what"]
     )

@@ -93,7 +93,7 @@ class Labelled:
 
 
 def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = ()) -> Labelled:
-    """Draw a group; the number determines the group, and its cause by turns.
+    """Draw a group. Its number is the seed, and also chooses the cause: causes take turns.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def owned_by(problem: Problem, owner: Int32) -> Problem:
 
 
 def one_member_gone(problem: Problem) -> Problem:
-    """Return an evenly assigned group without its last member."""
+    """Return a group that was evenly assigned before its last member left."""
     owner = assign("sticky", problem).owner
     last = len(problem.members) - 1
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])

@@ -87,13 +87,13 @@ class ByAssignor:
         self._started = False
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Return the assignor's owners."""
+        """Return the owners that the assignor chooses."""
         name = self._assignor if self._started else self._at_start
         self._started = True
         return assign(name, moment.problem).owner
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Return the assignor's owners, or None: no change."""
+        """Return the owners that the assignor chooses, or None for no change."""
         if not self._plans:
             return None
         owner = assign(self._assignor, moment.problem).owner

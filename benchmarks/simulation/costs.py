@@ -36,7 +36,7 @@ class TrueCosts:
     spread
         Standard deviation of the logarithms of the partitions' costs.
     shuffle
-        Seed for drawing the spread.
+        Seed for drawing the costs.
     expensive
         Periods and partitions whose records are expensive.
     """

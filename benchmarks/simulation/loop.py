@@ -62,7 +62,7 @@ class _ScenarioLoop(Loop):
         return super()._decisions() | ({0} if foresees else set())
 
     def _sample(self, step: int, end: Int64, owner: Int32) -> None:
-        """Take a sample that lacks the values in `_world`; then let the controller roll back."""
+        """Take a sample, without the values that `Misses` removes; let the controller roll back."""
         world = self._world
         if world.scenario.markers:
             end = end + (end > 0)

@@ -50,7 +50,7 @@ class _Workers(Scene):
         return self
 
     def limit(self, patterns: str, records: float) -> "_Workers":
-        """Limit the records per minute of each matching partition; `inf` lifts the limit."""
+        """Limit the records per minute of each matching partition; `inf` removes the limit."""
         matching = list(self.matching(patterns))
         for name, partition in self._partitions.items():
             if any(partition is other for other in matching):

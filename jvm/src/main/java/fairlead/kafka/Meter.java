@@ -147,7 +147,7 @@ final class Meter {
         since = now;
     }
 
-    /** Returns what identifies the consumer in its reports. */
+    /** Returns the text that identifies the consumer in its reports. */
     String owner(String memberId) {
         return WorkReport.memberHash(memberId) + token;
     }

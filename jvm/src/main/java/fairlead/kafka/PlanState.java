@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 
 /**
- * What is known of a group's plan. Immutable.
+ * The known state of a group's plan. Immutable.
  *
  * @param plan the last valid plan; null if there is none or it was withdrawn
  * @param seen the newest valid record
