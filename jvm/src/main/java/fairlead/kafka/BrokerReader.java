@@ -46,7 +46,7 @@ final class BrokerReader extends LogTail {
     /** Null if it is not known yet. */
     volatile Uuid planTopicId;
     private volatile String problem = "the topics have not been read to their ends yet";
-    /** When the topics were last read to their ends, in milliseconds since 1970; 0: never. */
+    /** When the topics were last read to their ends, in milliseconds since 1970; 0 if they never were. */
     volatile long readAt;
     volatile long skipped;
     /** Number of records read. Only the reading thread changes it. */
@@ -186,7 +186,7 @@ final class BrokerReader extends LogTail {
         }
     }
 
-    /** Reads the topics once from beginning to end, and then on. Until the end, earlier plans stay in force. */
+    /** Reads the topics from their beginnings. Until it reaches their ends, plans of the previous pass stay in force. */
     final class Pass {
         private final VerifiedRecord.Origin plans;
         private final VerifiedRecord.Origin members;

@@ -33,7 +33,7 @@ final class Fit {
     final String[] members;
     private final String[] topics;
     private final Map<String, Integer> topicNumbers = new HashMap<>();
-    /** The readers of each topic, and the topics of each member. */
+    /** The readers of each topic. The next field has the topics of each member. */
     private final BitSet[] readers;
     private final BitSet[] reads;
     /** For each topic, the index of its partition 0. The last value is the number of all partitions. */
