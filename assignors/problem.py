@@ -242,7 +242,7 @@ class Problem:
         return self.topics[topic], index - int(self.topic_offsets[topic])
 
     def partition_label(self, index: int) -> str:
-        """Return the name of the partition with an index, such as orders-3."""
+        """Return the name of the partition with this index, such as orders-3."""
         return "{}-{}".format(*self.partition_name(index))
 
 

@@ -75,7 +75,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
 
 
 class _SettlingSearch:
-    """The search: per-partition arrays of shape (K,) for the K examined partitions."""
+    """The search. Arrays with a value per partition have shape (K,), for the K examined ones."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
         members = len(problem.members)

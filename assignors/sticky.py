@@ -91,7 +91,7 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    """Return whether members in some racks are near replicas of some partitions only."""
+    """Return whether some, but not all, of the members' racks have replicas of some partitions."""
     near = [
         rack in replicas
         for replicas in problem.rack_sets

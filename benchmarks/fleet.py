@@ -116,7 +116,7 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
-    """Run a measurement with its own JVM and Postgres, once Spark has started."""
+    """Start a Postgres and Spark, then run a measurement with them."""
     # Restrict the CPUs, because Spark on one core would use two: for the JVM, and for its Python
     # workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])

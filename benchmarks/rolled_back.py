@@ -86,7 +86,7 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner that makes its last plan at a given time, or before that time if `without`."""
+    """A planner that makes no plan after a given time; if `without`, none at that time either."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)

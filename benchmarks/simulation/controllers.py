@@ -21,7 +21,7 @@ class Truth:
     ----------
     rates
         True arrival rates one sample ago, shape (P,). All rates are in records of usual cost per
-        second. For a throttled partition, it is the rate at which it can be read.
+        second. The rate of a throttled partition is the rate at which it can be read.
     peak_rates
         The rates at that moment of the next 24 hours with the highest total, shape (P,).
     waiting

@@ -103,7 +103,7 @@ class Meters:
         self.calls[rows] = self.calls[first] + records[:, :members].cumsum(axis=0)
 
     def _times(self, records: Float64, mean_s: Float64) -> tuple[Float64, Float64]:
-        """Draw the sums of seconds, and of squared seconds, of numbers of records with a mean."""
+        """Draw the total seconds and squared seconds of `records` records, given their mean."""
         spread2 = self._habit.spread**2
         counted = np.maximum(records, 1.0)
         if not spread2:

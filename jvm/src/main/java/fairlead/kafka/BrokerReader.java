@@ -186,7 +186,7 @@ final class BrokerReader extends LogTail {
         }
     }
 
-    /** Reads the topics from their beginnings. Until it reaches their ends, plans of the previous pass stay in force. */
+    /** Reads the topics from their beginnings. Until it reaches the ends, plans of the previous pass stay in force. */
     final class Pass {
         private final VerifiedRecord.Origin plans;
         private final VerifiedRecord.Origin members;

@@ -6,8 +6,8 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 
 /**
- * The names of the members of a group of the consumer protocol. It is a record of the members topic, as {@code
- * fairlead/wire/members_record.py} writes it.
+ * The names of a group's members, for a group of the consumer protocol. Read from a record of the members topic, which
+ * {@code fairlead/wire/members_record.py} writes.
  *
  * @param epoch a number that is greater in later records
  * @param names map from member id to the name in plans

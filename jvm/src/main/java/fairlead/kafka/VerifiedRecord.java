@@ -12,8 +12,8 @@ import java.util.Map;
 import org.apache.kafka.common.header.Header;
 
 /**
- * A record of the plan topic that has passed all checks of a single record. The checks are the same as in {@code
- * fairlead/wire/record_reading.py}.
+ * A record of the plan topic that has passed all checks that need no other record. The checks are the same as in
+ * {@code fairlead/wire/record_reading.py}.
  *
  * @param plan the plan to follow; null if the record withdraws the previous plan
  * @param leaseUntil when the lease expires unless it is renewed; null for never
