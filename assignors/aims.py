@@ -229,7 +229,7 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return a price per unit of each aim that exceeds any joint gain in less important aims.
+    """Return a price for a unit of each aim, above what all less important aims together can gain.
 
     Parameters
     ----------

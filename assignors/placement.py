@@ -109,7 +109,7 @@ def _best_member(ledger: Ledger, partition: int) -> int:
 
 
 def _owners(ledger: Ledger, topic: int) -> Int32:
-    """Return the owner of each partition of a topic that has one."""
+    """Return the owner of each owned partition of a topic."""
     first, last = ledger.problem.topic_offsets[topic : topic + 2]
     owner = ledger.owner[first:last]
     return owner[owner >= 0]

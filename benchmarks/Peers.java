@@ -239,7 +239,7 @@ public final class Peers {
         return rows.stream().map(row -> row.stream().mapToInt(x -> x).toArray()).toArray(int[][]::new);
     }
 
-    /** The loop of KAFKA-5337: for each topic, partitions by descending lag, each to the one with the fewest of them. */
+    /** The loop of KAFKA-5337: per topic, partitions by descending lag, each to the member with the fewest of them. */
     private int[] lagAware() {
         int[][] subscribers = subscribers();
         int[] result = new int[members.length];

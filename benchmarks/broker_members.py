@@ -139,7 +139,7 @@ def _open(config: Mapping[str, str], seat: Seat, changes: "Queue[Change]") -> Co
 
     def assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        consumer.pause(partitions)  # only assignments are measured, so nothing need be read
+        consumer.pause(partitions)  # only assignments are measured, so do not read
         tell(True, partitions)  # noqa: FBT003
 
     def revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:

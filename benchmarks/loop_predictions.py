@@ -55,7 +55,7 @@ _WRONG: Final = 0.1
 #: Scenario, client, whether the group gets plans, whether it reports work, and seed. With a client,
 #: costs are checked; with None, catch-up times.
 _Job = tuple[str, str | None, bool, bool, int]
-#: Counts of predictions and of right predictions, with `what` is predicted and `of` which groups.
+#: Counts of predictions and of right ones. `what` is the predicted value, `of` the kind of groups.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
 

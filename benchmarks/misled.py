@@ -1,4 +1,4 @@
-"""Scenarios in which plans put a group further behind, which no earlier sample can predict.
+"""Scenarios in which plans put a group further behind, for reasons that no earlier sample shows.
 
 Belongs here: these scenarios by name. Does not: all other scenarios
 (`benchmarks.simulation.catalogue`).
