@@ -187,8 +187,8 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as bring their
-    # sum just above the ideal return, and one fewer or more.
+    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as fit into the
+    # ideal return, or one more.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
