@@ -61,9 +61,9 @@ class Step:
 class _Offer(NamedTuple):
     """A possible step and its value.
 
-    `worth` orders offers. First counts the load above the target that a step removes per moved
-    partition, then whether the given partition has a replica in the taker's rack, then the load of
-    the more loaded of both members afterwards, negated.
+    Offers are compared by `worth`: first by the load above the target that a step removes per moved
+    partition, then by whether the given partition has a replica in the taker's rack, then by the
+    load of the more loaded of both members afterwards, negated.
     """
 
     worth: tuple[float, bool, float]
@@ -187,8 +187,8 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as fit into the
-    # ideal return, or one more.
+    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as fit into
+    # the ideal return, or one more.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)

@@ -96,7 +96,7 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return how many records of each partition can be read at most in `busy_s` seconds."""
+    """Return the maximum number of records to read from each partition within `busy_s` seconds."""
 
     def takes(share: float) -> float:
         return sum(min(want, share) * each for want, each in zip(wanted, seconds, strict=True))
