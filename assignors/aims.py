@@ -1,23 +1,25 @@
-"""All aims of `sticky` in one min-cost flow; each aim outweighs all later aims.
+"""All aims of `sticky` in one min-cost flow, in which each aim outweighs all later aims.
 
 Belongs here: the network with a node for each topic on each member, and its costs. Does not: the
 smaller network of loads and owners, which solves far larger problems (`flow`).
 
-    class c --- keeps its owner, or moves or is placed ----> topic of c on member m
+    class c --- kept, moved or placed partitions ----> topic of c on member m
     topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m
-    member m --- as in `flow`, around the loads of its solution ----> sink
+    member m --- arcs as in `flow`, for loads near those of its solution ----> sink
 
 The aims in their order:
 
-1. loads, decreasingly minimal;
+1. loads, decreasingly minimal (see `sticky`);
 2. partitions kept;
 3. spread: the worst topic's largest share over its even share, then topics on as many members as
    possible, then the sum of squared shares;
-4. older claims: partitions that return to their newest earlier owner, then to the owner before, ...
+4. older claims: partitions that return to their newest earlier owner, then to the owner before
+   that one, and so on;
 5. racks: partitions read from a replica in the member's rack.
 
-All figures but one are sums of convex costs of arcs, so one flow is best for them in order. The
-exception, the worst share, is a ceiling: it is lowered until loads or kept partitions get worse.
+All these figures except the worst share are sums of convex costs of arcs, so one flow optimises
+them in order. The worst share is a ceiling on every flow: the module lowers the ceiling and solves
+again until the loads or the number of kept partitions would get worse.
 """
 
 from dataclasses import dataclass
@@ -35,27 +37,28 @@ from assignors.spread import Pairs, even_shares, pairs, worst
 
 Mask = npt.NDArray[np.bool_]
 
-# Maximum size of the network, which is solved within some 20 ms. Larger ones use bounded searches.
+# Maximum arcs of the network: solving takes about 20 ms. Larger problems use bounded searches.
 _MOST_ARCS = 10_000
-# Maximum cost times number of nodes: the solver multiplies the two, in 64 bits.
+# Maximum product of the highest cost and the number of nodes, which the solver computes in 64 bits.
 _HIGHEST_COST = 2**60
 
 
 def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | None:
-    """Return the best assignment in all aims; `owner` is one with the best loads and fewest moves.
+    """Return the assignment that is best in all aims, in their order.
 
     Parameters
     ----------
     problem
         P partitions, M members.
     owner
-        int32 of shape (P,), as by `flow.solve` with the same `keep_all`.
+        An assignment with the best loads and the fewest moves, as returned by `flow.solve` with the
+        same `keep_all`; int32 of shape (P,).
     keep_all
         Keep every current owner, whatever the loads.
 
     Returns
     -------
-    int32 array of shape (P,); None if the network would be too large.
+    int32 array of shape (P,); None if the flow network would be too large or OR-Tools is missing.
     """
     if _units(problem, (1, 1)) > _MOST_ARCS or not _has_solver():
         return None
@@ -75,20 +78,23 @@ def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | 
 
 
 def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False) -> Int64:
-    """Maximum partitions of each topic on a member under a ceiling, int64 of shape (T,)."""
+    """Return how many partitions of each topic a member may have, int64 of shape (T,).
+
+    `ceiling`: the worst share, as numerator and denominator. `strictly`: stay below it.
+    """
     share, even = ceiling
     return (share * even_shares(problem) - strictly) // even
 
 
 def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
-    """Upper bound on the number of arcs of the network for a ceiling."""
+    """Return an upper bound on the number of arcs of the network, given a ceiling."""
     most = np.minimum(_most(problem, ceiling), problem.partition_counts)
     classes = 0 if problem.earlier is None else problem.partition_counts
     return int(((most + classes) * problem.subscriber_counts).sum())
 
 
 def _has_solver() -> bool:
-    """Whether OR-Tools is installed; consumers with equal subscriptions do not need it."""
+    """Whether OR-Tools is installed. Groups with equal subscriptions do not need it."""
     return find_spec("ortools") is not None
 
 
@@ -141,7 +147,10 @@ class _Graph:
         )
 
     def solve(self, most: Int64) -> Int32 | None:
-        """Solve with a maximum number of partitions of each topic on a member; None: impossible."""
+        """Return the best owners with at most `most` partitions of each topic on a member.
+
+        None: no assignment is within `most`, or the costs would be too large for the solver.
+        """
         network = self.network
         if (self.fixed.size > most[self.fixed.topic]).any():
             return None
@@ -172,7 +181,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """Return for each row of earlier owners whether each arc leads elsewhere, bool (A,)."""
+        """Return for each row of `earlier` which arcs lead to a member other than that owner."""
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []
@@ -220,14 +229,14 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return the price of a unit of each aim: more than less important aims can gain together.
+    """Return a price for a unit of each aim, above what all less important aims together can gain.
 
     Parameters
     ----------
     aims
-        The least important first: the cost of each arc in the aim's unit, and the maximum number of
-        such arcs on a simple cycle of the network. A flow is optimal if no cycle improves it, so
-        only gains on one cycle matter.
+        The least important aim first. Each has the costs of arcs in its own unit, and the maximum
+        number of such arcs on a simple cycle of the network: a flow is optimal if no cycle improves
+        it, so only the gains along one cycle count.
     """
     prices, gain = [], 0
     for costs, arcs in aims:

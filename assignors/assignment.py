@@ -13,7 +13,7 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Spent(NamedTuple):
-    """A point of a frontier: the load of the most loaded member after a number of moves."""
+    """A point of a frontier: the load of the most loaded member if this many partitions move."""
 
     moves: int
     highest_load: float
@@ -30,11 +30,12 @@ class Assignment:
     owner
         int32 of shape (P,): member index, -1 if the topic has no subscriber.
     outcome
-        A sentence on the decision and its reason, if the assignor had a choice.
+        What the assignor decided and why, in one sentence; None if it had no choice.
     reasons
-        Partition index to the reason for its move or placement, if the assignor has one.
+        Map from partition index to the reason for the partition's move or placement; empty if the
+        assignor gives no reasons.
     frontier
-        The effect of fewer moves, from none to all.
+        The highest load after each number of moves, from no move to all.
     """
 
     problem: Problem
@@ -44,7 +45,7 @@ class Assignment:
     frontier: tuple[Spent, ...] = ()
 
     def by_member(self) -> dict[str, dict[str, list[int]]]:
-        """Member name to topic to partition numbers, for every member, in ascending order.
+        """Return a map from each member to its topics, and from topic to partition numbers.
 
         Examples
         --------
@@ -69,6 +70,6 @@ class Assignment:
 
     @property
     def counts(self) -> Int64:
-        """Partitions of each member, int64 of shape (M,)."""
+        """Number of partitions of each member, int64 of shape (M,)."""
         assigned = self.owner[self.owner >= 0]
         return np.bincount(assigned, minlength=len(self.problem.members)).astype(np.int64)

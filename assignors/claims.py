@@ -1,6 +1,6 @@
-"""Valid claims to partitions, now and in earlier generations.
+"""Owners of partitions according to the members' claims, now and in earlier generations.
 
-Belongs here: the conflict rules between members that claim the same partition. Does not: reading
+Belongs here: which claim wins if several members claim the same partition. Does not: reading
 claims (`problem_input`, `user_data`), nor assigning by older claims (`older_claims`).
 """
 
@@ -14,10 +14,11 @@ from assignors.numbering import within_groups
 def effective_owner(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32:
-    """Return the owners by claims: the highest generation wins; equal claims are void.
+    """Return each partition's owner: the member that claims it with the highest generation.
 
-    A member that missed a rebalance still claims, with an older generation, partitions that others
-    own now. Of two claims of equal generation at most one is right, and it is unknown which.
+    A member that missed a rebalance still claims partitions that other members own now, but with an
+    older generation. If two claims have the highest generation, nobody owns the partition: at most
+    one of the claims is right, and it is unknown which.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def effective_owner(
 
     Returns
     -------
-    int32 array of shape (P,): member index, -1 if no claim is valid.
+    int32 array of shape (P,): member index, or -1 for no owner.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def effective_owner(
 def earlier_owners(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32 | None:
-    """Return the owners of partitions in generations before the newest claimed one.
+    """Return each partition's owners in generations older than its newest claim.
 
     Parameters
     ----------
@@ -64,7 +65,8 @@ def earlier_owners(
     Returns
     -------
     int32 array of shape (R, P): row r has the r-th newest earlier owner of each partition, or -1.
-    Claims of the same generation void each other. None: there is no earlier owner.
+    Two claims to a partition with the same generation are both ignored. None: no partition has an
+    earlier owner.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""A budget for the search of an assignor.
+"""A limit on the work of an assignor's search.
 
-Belongs here: counting work instead of time, so that results are the same on every machine. Does
-not: the search (`relief`).
+Belongs here: a limit that counts work, not time, so that results are the same on every machine.
+Does not: the search (`relief`).
 """
 
 
 class Effort:
-    """A budget of pairs of members to examine.
+    """A budget: the number of pairs of members that a search may examine.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Effort:
         self._taken = 0
 
     def take(self, pairs: int) -> bool:
-        """Take pairs from the budget; return False once the budget is exceeded."""
+        """Take pairs from the budget; return False if this call or an earlier one exceeds it."""
         self._taken += pairs
         self.spent |= self.pairs is not None and self._taken > self.pairs
         return not self.spent

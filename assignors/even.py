@@ -1,7 +1,7 @@
-"""Dealing every topic evenly, if the loads become even, too.
+"""Assignments in which every topic is evenly spread and all loads are even.
 
-Belongs here: the best assignment for groups without owners in which topics and loads can be even at
-once, found without a flow. Does not: all other groups (`flow`, `aims`).
+Belongs here: finding such an assignment without a flow, for groups whose partitions have no owners.
+Does not: all other groups (`flow`, `aims`).
 """
 
 import numpy as np
@@ -11,12 +11,14 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# Maximum number of members with too few partitions that are tried, the emptiest first.
+# Number of members with the fewest partitions that are tried as receivers of a partition.
 _TAKERS = 8
 
 
 def deal(problem: Problem) -> Int32 | None:
-    """Give the S readers of N partitions N // S or N // S + 1 each, and members even loads.
+    """Assign so that every topic is spread evenly over its readers, and loads are even.
+
+    Each of the S readers of a topic with N partitions gets N // S or N // S + 1 of them.
 
     Parameters
     ----------
@@ -25,14 +27,14 @@ def deal(problem: Problem) -> Int32 | None:
 
     Returns
     -------
-    int32 array of shape (P,): no assignment has more even loads, or topics on more members. None:
-    the search found no such assignment, perhaps because there is none.
+    int32 array of shape (P,), optimal in loads and spread. None: the search found no such
+    assignment, perhaps because there is none.
 
     Notes
     -----
-    After even shares, the rest of each topic goes to the members with the fewest partitions, topics
-    with the fewest readers first. Then members with too many pass some to members with too few.
-    O(P + T M log M).
+    Every reader gets N // S partitions of each topic. The remaining partitions go to the members
+    with the fewest, starting with the topics with the fewest readers. Then members with too many
+    partitions pass some to members with too few. O(P + T M log M).
     """
     readers = problem.readers
     if not readers.size or not problem.dense:
@@ -59,9 +61,9 @@ def deal(problem: Problem) -> Int32 | None:
 
 
 def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
-    """Give the remaining partitions of each topic to the members with the smallest loads.
+    """Give the `rest` of each topic to its subscribers with the smallest loads; update `loads`.
 
-    Returns whether a member got a partition of a topic, bool of shape (T, M); changes `loads`.
+    Returns which members got one more partition of which topics, bool of shape (T, M).
     """
     more = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
     for topic in np.argsort(problem.subscriber_counts, kind="stable").tolist():
@@ -76,7 +78,7 @@ def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
 
 
 def _hand_on(problem: Problem, more: Mask, loads: Int64) -> bool:
-    """Even out the loads: members with too many pass a topic's extra partition to others.
+    """Even out the loads: members with too many partitions pass some of `more` to other members.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Fair assignment (KIP-49): each partition to its least-loaded eligible member.
 
-Belongs here: the order of topics. Does not: dealing one topic (`filling`), keeping owners
+Belongs here: the order of topics. Does not: dealing out one topic (`filling`), keeping owners
 (`sticky`).
 """
 
@@ -14,9 +14,9 @@ from assignors.problem import Problem
 def fair(problem: Problem) -> Assignment:
     """Assign every partition to the eligible member with the fewest partitions so far.
 
-    Topics with the fewest subscribers come first, then those with more partitions, then by name, so
-    that the most constrained choices come first. Ties go to the member with the fewest partitions
-    of the topic, then to the first by name.
+    Topics are assigned in this order: fewest subscribers first (they leave the least choice), then
+    most partitions, then by name. If several members have the fewest partitions, the partition goes
+    to the one with the fewest of its topic, then to the first by name.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def fair(problem: Problem) -> Assignment:
 
     Notes
     -----
-    O(P log P + T M log M): a topic is dealt by raising the lowest loads to a common level. With
-    different subscriptions, `sticky` is balanced as well or better. KIP-49.
+    O(P log P + T M log M), as a topic's partitions are dealt out in one computation (`filling`).
+    With different subscriptions, `sticky` is at least as balanced. KIP-49.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Water-filling: dealing many items, each to the least loaded receiver, in one computation.
+"""Water-filling: deal many items in one computation, each to the receiver with the lowest load.
 
-Belongs here: the order in which greedy dealing chooses receivers. Does not: eligible receivers.
+Belongs here: the order in which receivers get items. Does not: which members may be receivers.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from assignors.problem import Int64
 
 
 def fill(loads: Int64, items: int) -> Int64:
-    """Return the receiver of each item if each goes to the least loaded receiver.
+    """Return the receiver of each item if every item goes to the receiver with the lowest load.
 
     Parameters
     ----------
     loads
-        Items that each of K receivers has already, shape (K,); K is at least 1 unless `items` is 0.
+        Number of items that each receiver already has, shape (K,). May be empty if `items` is 0.
     items
         Number of items to deal.
 
@@ -26,8 +26,8 @@ def fill(loads: Int64, items: int) -> Int64:
 
     Notes
     -----
-    A receiver of load l takes its items at the levels l, l + 1, ...; the result is the `items`
-    lowest triples (level, -l, receiver). O(items log items + K log K).
+    A receiver with l items takes new ones at levels l, l + 1, and so on. The triples (level, -l,
+    receiver) in ascending order give the order of the receivers. O(items log items + K log K).
 
     Examples
     --------
@@ -36,7 +36,7 @@ def fill(loads: Int64, items: int) -> Int64:
     """
     if loads.size and (loads == loads[0]).all():
         return np.arange(items) % loads.size
-    # At equal levels, the receiver with the highest initial load has received the fewest items.
+    # At equal levels, the receiver with the highest initial load comes first: it got fewest items.
     order = np.argsort(-loads, kind="stable")
     sorted_loads = loads[order]
     received = _received(sorted_loads, items)
@@ -48,10 +48,10 @@ def fill(loads: Int64, items: int) -> Int64:
 
 
 def in_turns(received: Int64) -> Int64:
-    """Return the receiver of each item, spreading the items of each receiver over the whole list.
+    """Return the receiver of each item so that each receiver's items are spread over the list.
 
-    `received` has the number of items of each receiver. If similar items are adjacent, each
-    receiver gets a proportional part of each kind.
+    `received` has the number of items of each receiver. If similar items are adjacent in the list,
+    each receiver gets a proportional part of each kind.
 
     Examples
     --------
@@ -64,11 +64,14 @@ def in_turns(received: Int64) -> Int64:
 
 
 def _received(loads: Int64, items: int) -> Int64:
-    """Return the number of items that each receiver gets, int64 of shape (K,); `loads` descend."""
+    """Return the number of items that each receiver gets, int64 of shape (K,).
+
+    `loads` must be in descending order.
+    """
     ascending = loads[::-1].astype(np.int64)
     if not ascending.size:
         return ascending
-    # Number of items that raise the k lowest loads to the next load.
+    # cost[k] is the number of items that raise the k lowest loads to the next load.
     cost = np.arange(ascending.size) * ascending - (np.cumsum(ascending) - ascending)
     raised = int(np.searchsorted(cost, items, side="right"))
     level = (int(ascending[:raised].sum()) + items) // raised

@@ -1,26 +1,27 @@
 r"""Sticky assignment as a min-cost flow, for subscriptions that differ.
 
-Belongs here: the network and its exact solution. Does not: equal subscriptions, which have a closed
-form (`sticky`).
+Belongs here: the flow network and its exact solution. Does not: equal subscriptions, for which
+`sticky` has a closed form.
 
 The network: classes of partitions -> members -> sink. Partitions of one topic (and one set of
 replica racks) differ only in their owner, so a node is a class, not a partition.
 
-    class c --- owned by m: capacity owned[c, m], keeps its owner ----> member m
-            \-- otherwise: capacity size[c], moves or is placed -----/
-    member m --- 1st partition, 2nd, 3rd, ...: ever more expensive ---> sink
+    class c --- partitions that m keeps: capacity owned[c, m] ----------> member m
+            \-- partitions moved to or placed on m: capacity size[c] --/
+    member m --- 1st partition, 2nd, 3rd, ...: ever more expensive -----> sink
 
 Increasing costs make the loads decreasingly minimal: the largest load is as small as possible, then
 the second largest, and so on. (The feasible load vectors are the integer points of a base
-polyhedron, an M-convex set. On it, one vector is best for all symmetric convex costs: Frank and
-Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of
-levels matters, and the smallest prices with this order are used. Keeping owners, and then replicas'
-racks, break ties.
+polyhedron, an M-convex set. In such a set, one vector is best for all symmetric convex costs: Frank
+and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of the costs
+matters, and the smallest integers in this order are used. Of all flows with these loads, the module
+finds those that keep the most owners, and of these, one with the most partitions in the rack of a
+replica.
 
-Listing every level would take P arcs for each member. Instead, each member has a window of levels
-around its expected load; outside the window the cost is linear. This cost is at most the true cost,
-and equal to it inside the window. So a solution with all loads inside is optimal; otherwise the
-windows are moved. A coarse grid finds their places.
+An arc for every possible load would take P arcs per member. Instead, each member has arcs for a
+window of loads around its expected load; outside the window the cost is linear. This linear cost is
+at most the true cost, so a solution with all loads inside their windows is optimal. Otherwise the
+windows are moved: to loads from a coarse grid first, then to those of the last solution.
 """
 
 from dataclasses import dataclass
@@ -31,31 +32,31 @@ import numpy.typing as npt
 from assignors.numbering import within_groups
 from assignors.problem import Int32, Int64, Problem
 
-_WINDOW = 4  # levels listed to each side of an expected load, at first
-_GRID = 16  # cells of a coarse grid over each member's range
-_FINER = 4  # ratio of the cell sizes of consecutive grids
+_WINDOW = 4  # levels on each side of an expected load in the first window
+_GRID = 16  # number of cells of a grid over the possible loads of a member
+_FINER = 4  # cell size of a grid over that of the next finer one
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A problem's classes and arcs.
+    """The flow network of a problem: classes of partitions, and arcs to their possible owners.
 
     Parameters
     ----------
     class_of
-        Class of each partition, int64 of shape (P,); -1 if it is not assigned here.
+        Class of each partition, int64 of shape (P,); -1 if the flow does not assign the partition.
     sizes
-        Partitions of each class, int64 of shape (C,).
+        Number of partitions of each class, int64 of shape (C,).
     class_topic
         Topic of each class, int64 of shape (C,).
     arc_class, arc_member, arc_capacity
         The arcs from classes to members, int64 of shape (A,); arcs that keep an owner come first.
     arc_far
-        1 if the racks of replicas and member are known, and the member's is none of the replicas'.
+        1 if no replica is in the member's rack, 0 if one is or a rack is unknown.
     owned_arcs
         Number of arcs that keep an owner.
     base
-        Each member's partitions that are not in the network, int64 of shape (M,).
+        Number of each member's partitions that are not in the network, int64 of shape (M,).
     """
 
     class_of: Int64
@@ -69,7 +70,10 @@ class Network:
     base: Int64
 
     def tie_breaks(self) -> Int64:
-        """Cost of a unit on each arc, int64 of shape (A,); a move outweighs all gains by racks."""
+        """Return the cost per partition of each arc, int64 of shape (A,).
+
+        A move costs more than all reads from near replicas can gain.
+        """
         cost = self.arc_far.copy()
         classes, members = self.sizes.size, self.base.size
         cost[self.owned_arcs :] += _longest_cycle(classes, members) + 1 if cost.any() else 1
@@ -84,7 +88,7 @@ def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
     problem
         P partitions, M members.
     keep_all
-        Keep every current owner, whatever the loads, and assign only the rest.
+        Keep every current owner, whatever the loads, and assign only partitions without an owner.
 
     Returns
     -------
@@ -132,7 +136,7 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 def _classes(
     problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Class of each partition; of each class, a code for topic and rack set, and the size."""
+    """Return each partition's class, then each class's code (topic and rack set) and size."""
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
         code = code * _rack_kinds(problem) + problem.rack_set_of
@@ -157,14 +161,14 @@ def _rack_kinds(problem: Problem) -> int:
 def _longest_cycle(classes: int, members: int) -> int:
     """Maximum number of arcs between classes and members on a simple cycle of the network.
 
-    A flow is optimal if no cycle improves it, so one unit of a cost must weigh more than a
-    tie-breaker can gain along a cycle.
+    A flow is optimal if no cycle improves it. So one unit of a cost must exceed what all less
+    important costs can gain along a cycle.
     """
     return 2 * min(classes, members) + 2
 
 
 def _solve_exactly(network: Network) -> Int64:
-    """Return the flow on each arc, int64 of shape (A,), of an optimal solution."""
+    """Return an optimal flow: the number of partitions on each arc, int64 of shape (A,)."""
     if not network.sizes.size:
         return np.zeros(network.arc_class.size, dtype=np.int64)
     readers = np.unique(network.arc_member)
@@ -182,7 +186,7 @@ def _solve_exactly(network: Network) -> Int64:
 
 
 def _refine(network: Network) -> Int64:
-    """Approximate the loads on a coarse grid first, then on finer ones."""
+    """Find loads near the optimum: on a coarse grid first, then on finer ones."""
     top = int(network.sizes.sum() + network.base.max())
     step = 1
     while step * _GRID < top:
@@ -198,7 +202,10 @@ def _refine(network: Network) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """The levels listed for each member: arcs to the sink, int64 arrays of shape (L,)."""
+    """Each member's arcs to the sink, one per level; `low` to `high` is the window of the member.
+
+    `low` and `high` are int64 of shape (M,), the others of shape (L,).
+    """
 
     low: Int64
     high: Int64
@@ -212,9 +219,10 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """List each member's levels from `low` to `high`; one arc for all below, one for all above.
+    """Return each member's arcs: one per level from `low` to `high`, one below and one above.
 
-    The price of a level is its rank: only the order matters, and small prices solve faster.
+    The price of a level is its rank: only the order matters, and the solver is faster with small
+    prices.
     """
     total = int(network.sizes.sum())
     low = np.maximum(low // step * step, network.base)
@@ -241,7 +249,7 @@ def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) ->
 def _solve_in(
     network: Network, windows: Windows, *, break_ties: bool = True
 ) -> tuple[Int64, Int64]:
-    """Return the flow on each class-member arc, and the members' loads including `base`."""
+    """Return the flow on each arc from a class to a member, and the loads including `base`."""
     from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - a slow import, often not needed
 
     classes, members = network.sizes.size, network.base.size
@@ -275,14 +283,16 @@ def _solve_in(
 
 
 def decode(problem: Problem, network: Network, flow: Int64, *, turns: bool = False) -> Int32:
-    """Return the owners for a flow: owners keep their first partitions, others are dealt out.
+    """Return the owners that a flow describes.
+
+    If an owner keeps only some partitions of a class, it keeps those with the lowest numbers.
 
     Parameters
     ----------
     flow
         Flow on each arc from a class to a member, int64 of shape (A,).
     turns
-        Deal to members in turns, not one member after the other; needs a sort.
+        Deal partitions to members in turns; otherwise each member gets a block of partitions.
     """
     members = len(problem.members)
     owner = problem.owner.copy()

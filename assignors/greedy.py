@@ -1,10 +1,10 @@
-"""Greedy assignments of a group without owners, preferred among equally good assignments.
+"""Greedy assignments of a group without owners, which are preferred if no other is better.
 
-Belongs here: assignments that Kafka's sticky assignor makes, and comparing them with the best one.
-Does not: finding the best one (`aims`).
+Belongs here: assignments that Kafka's sticky assignor makes, and whether they are optimal. Does
+not: finding an optimal assignment (`aims`).
 
-Usually several assignments are best in all of `sticky`'s aims, and a solver returns any of them.
-This module prefers the one that users know from Kafka.
+Usually several assignments are optimal in all of `sticky`'s aims, and a solver returns any of them.
+This module prefers the assignment that users know from Kafka.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ from assignors.spread import pairs, worst
 
 
 def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
-    """Return a greedy assignment if it is as good as `best` in each aim, else `best`.
+    """Return a greedy assignment if it is as good as `best` in every aim, else `best`.
 
     Parameters
     ----------
     problem
-        P partitions. If any of them has or had an owner, `best` is returned.
+        P partitions. If any partition has or had an owner, `best` is returned.
     best
-        int32 of shape (P,), best in all aims of `sticky`.
+        Owners that are optimal in all aims of `sticky`, int32 of shape (P,).
     plain
-        An assignment that ignores racks, int32 of shape (P,), which is tried first.
+        Owners of a greedy assignment that ignores racks, int32 of shape (P,). It is tried first.
     """
     if (problem.owner >= 0).any() or problem.earlier is not None:
         return best
@@ -40,7 +40,7 @@ def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
 
 
 def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
-    """Return the values to minimise, most important first: loads, spread, cross-rack reads."""
+    """Return the values to minimise, the most important first: loads, spread, cross-rack reads."""
     share, even = worst(problem, owner)
     sizes = pairs(problem, owner).size
     return (
@@ -53,7 +53,7 @@ def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
 
 
 def _near_first(problem: Problem) -> Int32:
-    """Deal partitions with a near replica, then the rest, then even out the loads.
+    """Assign partitions to members in a replica's rack, then the others, then even out the loads.
 
     Topics with the fewest subscribers come first; each partition goes to the least loaded member.
     """

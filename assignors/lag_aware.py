@@ -1,6 +1,6 @@
-"""Lag-aware assignment as published in KAFKA-5337: topic by topic, counts first, then lag.
+"""Lag-aware assignment as published in KAFKA-5337: each topic separately, by counts, then by lag.
 
-Belongs here: the published rule, exactly. Does not: balance across topics, or keeping owners
+Belongs here: exactly the published rule. Does not: balance across topics, or keeping owners
 (`sticky_lag_aware` does both).
 """
 
@@ -14,9 +14,10 @@ from assignors.problem import Int32, Problem
 
 
 def lag_aware(problem: Problem) -> Assignment:
-    """Deal each topic's partitions, most lag first, to the member with the fewest of them so far.
+    """Give each partition, those with most lag first, to the member with the fewest of its topic.
 
-    Members with equally many are compared by the lag of these partitions, then by name.
+    If several members have the fewest, the one with the least lag in this topic gets the partition,
+    then the first by name.
 
     Parameters
     ----------
@@ -30,9 +31,9 @@ def lag_aware(problem: Problem) -> Assignment:
 
     Notes
     -----
-    The count is compared first, so a topic is dealt in rounds of one partition per member. A round
-    matches descending lags to ascending totals: O(P log M) without a loop over partitions.
-    KAFKA-5337.
+    As counts are compared first, each member gets one partition of the topic, then each a second
+    one, and so on. In each such round, the member with the least lag so far gets the partition with
+    the most lag. So a sort per round replaces the loop over partitions: O(P log M). KAFKA-5337.
 
     Examples
     --------

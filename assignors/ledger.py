@@ -1,6 +1,6 @@
 """Owners, loads and counts during planning.
 
-Belongs here: the state that `placement` and `relief` change, and its limits. Does not: choosing
+Belongs here: the state that `placement` and `relief` change, and limits on it. Does not: choosing
 moves.
 """
 
@@ -22,10 +22,10 @@ class Limits:
     Parameters
     ----------
     fewest, most
-        Fewest and most partitions of all topics together, int64 of shape (M,). A member outside its
-        limits may only get closer to them.
+        Minimum and maximum number of partitions of each member, all topics together, int64 of shape
+        (M,). If a member is outside its limits, a step may only bring it closer to them.
     most_of_topic
-        Most partitions of each topic on a member, int64 of shape (T,).
+        Maximum number of partitions of each topic on any one member, int64 of shape (T,).
     """
 
     fewest: Int64
@@ -34,7 +34,7 @@ class Limits:
 
     @classmethod
     def none(cls, problem: Problem) -> "Limits":
-        """Return limits that limit nothing."""
+        """Return limits that allow every assignment."""
         members, topics = len(problem.members), len(problem.topics)
         return cls(
             fewest=np.zeros(members, np.int64),
@@ -73,7 +73,7 @@ class Ledger:
         self._neighbours: dict[int, Mask] = {}
 
     def give(self, partition: int, member: int) -> None:
-        """Assign a partition to a member; its present owner, if any, loses it."""
+        """Assign a partition to a member, and take it from its present owner, if any."""
         topic_counts = self._topic_counts_of(int(self.problem.topic_of[partition]))
         for holder, sign in ((int(self.owner[partition]), -1), (member, 1)):
             if holder >= 0:
@@ -84,7 +84,7 @@ class Ledger:
         self.owner[partition] = member
 
     def receive(self, partitions: Int64, members: Int32) -> None:
-        """Assign partitions without an owner, each to the member at the same index."""
+        """Assign partitions without an owner, each to the member at the same index of `members`."""
         self.owner[partitions] = members
         size = self.counts.size
         work = np.bincount(members, weights=self.weights[partitions], minlength=size)
@@ -106,7 +106,7 @@ class Ledger:
         return mine[at] == topics if mine.size else np.zeros(topics.size, dtype=bool)
 
     def with_topic_room(self, member: int, partitions: Int64) -> Int64:
-        """Return the partitions whose topics' limits allow a member one more."""
+        """Return those partitions that topic limits allow the member to receive."""
         if not self.limits_topics:
             return partitions
         kinds, inverse = np.unique(self.problem.topic_of[partitions], return_inverse=True)

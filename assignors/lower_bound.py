@@ -2,13 +2,13 @@
 
 Belongs here: bounds for every assignment of a problem. Does not: finding an assignment.
 
-The load of the most loaded member has two bounds. A partition goes to one member as a whole. And
-the partitions of any set of topics go to the topics' readers, so one of these readers has at least
-the mean load of all of them. All topics together give the plain mean; with different subscriptions,
-a set with few readers may have more. The best set is found by max-flow min-cut: topics flow to the
-members that read them, each member taking at most `bound`. If not everything fits, the cut is a set
-of topics that does not fit, and its mean is the next bound (Dinkelbach's method). If everything
-fits, no set gives more.
+The load of the most loaded member has two lower bounds. The first is the heaviest partition, since
+one member gets all of it. The second is a mean: the partitions of a set of topics go to the members
+that read these topics, so one of these readers has at least their mean load. The set of all topics
+gives the plain mean; if subscriptions differ, a set with few readers may have a higher mean. The
+set with the highest mean is found by max-flow min-cut: topics flow to the members that read them,
+and each member takes at most `bound`. If not everything fits, the cut is a set of topics that does
+not fit, and its mean is the next bound (Dinkelbach's method). Otherwise no set has a higher mean.
 """
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ _FLOW_UNITS = 2.0**44
 _TOLERANCE = 1e-9
 
 
-@lru_cache(maxsize=1)  # all candidates of a group are measured in succession
+@lru_cache(maxsize=1)  # all candidates of a group are measured in a row and share this bound
 def lag_lower_bound(problem: Problem) -> int:
     """Return the minimum lag, in records, of the most loaded member in any assignment.
 
@@ -48,11 +48,11 @@ def lag_lower_bound(problem: Problem) -> int:
 
 
 class LoadBound(NamedTuple):
-    """Lower bounds on the largest load, weight over capacity.
+    """Lower bounds on the largest load; a load is weight divided by capacity.
 
     `shared` is the mean load of a set of topics on the members that read these topics. `alone` is
-    the heaviest partition on the strongest member that may read it; `partition` is its index, -1 if
-    there is no load.
+    the load of one heavy partition on the strongest member that may read it. `partition` is the
+    index of this partition, -1 if there is no load.
     """
 
     shared: float
@@ -98,7 +98,7 @@ def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
 def _topic_loads(
     problem: Problem, weights: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return sum and maximum of each topic's weights, shape (T,); 0 without subscribers."""
+    """Return the sum and the maximum of each topic's weights, shape (T,); 0 if nobody reads it."""
     sums = np.zeros(len(problem.topics), dtype=weights.dtype)
     tops = np.zeros(len(problem.topics), dtype=weights.dtype)
     filled = np.flatnonzero((problem.partition_counts > 0) & (problem.subscriber_counts > 0))
@@ -112,7 +112,7 @@ def _topic_loads(
 
 
 def _read_any(problem: Problem, topics: _Mask) -> _Mask:
-    """Return which members read a topic of a set, bool of shape (M,)."""
+    """Return which members read at least one topic of a set, bool of shape (M,)."""
     readers = np.zeros(len(problem.members), dtype=bool)
     chosen = np.repeat(topics, problem.subscriber_counts)
     readers[problem.subscribers[chosen]] = True
@@ -120,7 +120,7 @@ def _read_any(problem: Problem, topics: _Mask) -> _Mask:
 
 
 def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
-    """Find the topics with the most load per capacity of their readers, bool of shape (T,)."""
+    """Find the set of topics with the highest mean load on its readers, bool of shape (T,)."""
     topics = loads > 0
     if problem.equal_subscriptions:
         return topics
@@ -136,14 +136,14 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
-    """Find topics whose load exceeds the room of their readers; none if all fit."""
+    """Find a set of topics that its readers have no room for; empty if there is none."""
     from ortools.graph.python import max_flow  # noqa: PLC0415 - a slow import, often not needed
 
     topics, members = loads.size, room.size
     source, sink = topics + members, topics + members + 1
     unit = _FLOW_UNITS / loads.sum()
     supply = np.floor(loads * unit).astype(np.int64)
-    # Rounded up, so that topics that fit are never overfull.
+    # Rounded up, so that rounding errors never make topics exceed the room.
     taken = np.minimum(np.ceil(room * unit), 2 * _FLOW_UNITS).astype(np.int64) + 1
     solver = max_flow.SimpleMaxFlow()
     topic = np.arange(topics)

@@ -1,6 +1,6 @@
 """Members of a group, and Kafka's order of names.
 
-Belongs here: parts of a problem. Does not: the problem (`problem`), nor checking its input
+Belongs here: the parts of a problem. Does not: the problem (`problem`), checking a caller's input
 (`problem_input`).
 """
 
@@ -18,7 +18,7 @@ LARGEST_LAG = np.iinfo(np.int64).max
 
 
 class InvalidProblemError(ValueError):
-    """An invalid problem or option of an assignor; the message names the place."""
+    """A problem or an option of an assignor is invalid; the message says which value is wrong."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Member:
     topics
         The subscription. Topics that do not exist are ignored.
     owned
-        Topic to the partitions the member claims to own now.
+        Map from topic to the partitions that the member claims to own now.
     generation
-        Generation of the claims: the higher one wins a conflict. None: before any generation. Older
-        claims break ties.
+        Generation of these claims. If several members claim a partition, the highest generation
+        wins; None counts as older than any. The other claims say who owned the partition earlier.
     instance_id
         `group.instance.id` of a static member.
     rack

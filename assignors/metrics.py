@@ -1,7 +1,7 @@
 """Figures of an assignment: balance of partitions and lag, spread, and moves.
 
-Belongs here: the figures of every plan, computed from the assignment. Does not: whether the
-assignment is valid (`verifier`), nor the lower bound (`lower_bound`).
+Belongs here: the figures of a plan that follow from its assignment. Does not: whether the
+assignment is valid (`verifier`), the lower bound (`lower_bound`).
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from assignors.spread import worst
 
 @dataclass(frozen=True)
 class Metrics:
-    """The figures of one assignment. Integers are exact, whatever the lags.
+    """The figures of one assignment. Integers are exact, however large the lags are.
 
     Parameters
     ----------
@@ -26,17 +26,17 @@ class Metrics:
         KIP-54's balance score: over all pairs of members, the sum of differences in partition
         counts.
     lag_max, lag_mean
-        Lag in records, of the most loaded member and on average.
+        Lag of the most loaded member, and mean lag of the members, in records.
     lag_lower_bound
-        Lower bound of `lag_max` for every assignment.
+        The least `lag_max` that any assignment could have.
     gap
         Excess of `lag_max` over `lag_lower_bound`, as a share of the bound; 0 is optimal.
     kept, moved, placed
-        Partitions with the same owner; with another owner although the previous one is still a
-        member; without a previous owner among the members.
+        Numbers of partitions: `kept` stay with their owner, `moved` get another owner although the
+        previous one is still a member, `placed` had no owner among the members.
     topic_spread
-        The worst topic's largest share on one member over its even share, which is partitions
-        over subscribers, rounded up. 1 is optimal; 0: nothing is assigned.
+        For the worst topic: its largest share on one member, divided by its even share (partitions
+        over subscribers, rounded up). 1 is optimal; 0: nothing is assigned.
     """
 
     count_min: int
@@ -52,7 +52,7 @@ class Metrics:
     topic_spread: float
 
     def as_dict(self) -> dict[str, int | float]:
-        """All figures by name, ready for JSON."""
+        """Return a map from names to figures, ready for JSON."""
         return dict(vars(self))
 
 
@@ -111,13 +111,13 @@ def balance_score(counts: Int64) -> int:
     >>> balance_score(np.array([1, 2, 4]))
     6
     """
-    # In ascending order, the i-th of M counts is the larger one in i pairs, the smaller in M-1-i.
+    # In ascending order, the i-th of M counts is the larger in i pairs and the smaller in M-1-i.
     ranks = np.arange(counts.size, dtype=np.int64)
     return int(((2 * ranks - counts.size + 1) * np.sort(counts)).sum())
 
 
 def member_lags(problem: Problem, owner: Int32) -> list[int]:
-    """Sum the lags of each member: M exact Python integers."""
+    """Return each member's lag, in records, as M exact Python integers."""
     assigned, weights = owner >= 0, problem.exact_weights
     lags = np.zeros(len(problem.members), dtype=weights.dtype)
     np.add.at(lags, owner[assigned], weights[assigned])

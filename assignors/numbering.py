@@ -1,6 +1,6 @@
-"""Numbering of items within consecutive groups in an array.
+"""Numbering of items within groups that are consecutive in an array.
 
-Belongs here: this computation, which most assignors need. Does not: the meaning of groups.
+Belongs here: this computation, which most assignors need. Does not: what the groups are.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 
 def within_groups(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of each item within its group, for consecutive groups of these sizes.
+    """Return the number of each item within its group, from 0, for groups of these sizes.
 
     Examples
     --------

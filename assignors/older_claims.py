@@ -1,6 +1,6 @@
-"""Returning partitions to earlier owners, unless a newer claim decides.
+"""Return partitions to earlier owners, if no current owner keeps them.
 
-Belongs here: this aim of `sticky`. Does not: the order of claims (`claims`), nor other aims.
+Belongs here: this aim of `sticky`. Does not: the order of claims (`claims`), other aims.
 """
 
 from collections import Counter
@@ -11,17 +11,18 @@ from assignors.problem import Int32, Problem
 
 
 def give_back(problem: Problem, owner: Int32) -> Int32:
-    """Exchange moved and placed partitions of each topic so that they return to earlier owners.
+    """Exchange moved and placed partitions within each topic so that they return to earlier owners.
 
-    The number of partitions of a topic on a member, and kept partitions, stay the same. Satisfies
-    as many of the newest earlier claims as possible, then of the next ones.
+    Kept partitions stay with their owners, and each member has as many partitions of each topic as
+    before. As many partitions as possible return to their newest earlier owner, then to the owner
+    before that one, and so on.
 
     Parameters
     ----------
     problem
         P partitions.
     owner
-        int32 of shape (P,): sets the number of partitions of each topic on each member.
+        Owners before the exchanges, int32 of shape (P,).
     """
     if problem.earlier is None:
         return owner

@@ -1,7 +1,7 @@
 """Checks of the values of assignors' options.
 
-Belongs here: types and ranges, with messages that name the option. Does not: an assignor's list of
-options, which is its signature.
+Belongs here: types and ranges, with messages that name the option. Does not: which options an
+assignor has (its signature states them).
 """
 
 import sys

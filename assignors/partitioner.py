@@ -39,7 +39,7 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Return a key's partition, of a topic with this number of partitions.
+    """Return the partition of a key in a topic with this number of partitions.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The path of a lag-aware plan: when to act, the number of steps, and the outcome.
+"""The path of a lag-aware plan: whether to act, how many steps to take, and the outcome.
 
 Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
-stopping at the budget, and reporting outcome and frontier. Does not: options and the start of the
-path (`sticky_lag_aware`), the reason for each move (`reasons`).
+stopping at the limit on moves, and reporting outcome and frontier. Does not: options and the start
+of the path (`sticky_lag_aware`), the reason for each move (`reasons`).
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from assignors.reasons import reasons
 from assignors.relief import Step, relieve
 from assignors.settling import settle, stand_ins
 
-# A plan usually stops at the edge of the band, with the fewest moves. If the highest load was at
-# first more than _FAR band widths above the bound, the plan continues until the load is at most
-# _RENEWED widths above it, so that small changes of lag do not push it out of the band again.
+# A plan usually stops as soon as the highest load is inside the band, to move few partitions. If
+# this load was more than _FAR band widths above the lower bound, the plan continues until it is at
+# most _RENEWED widths above the bound, so that small changes of lag do not push it out again.
 _FAR = 3.0
 _RENEWED = 0.2
-# A path may miss its target. It ends once the remaining steps would lower the highest load by at
-# most this share of the band's width.
+# Share of the band's width. If a path cannot reach the band, its last steps are omitted if together
+# they lower the highest load by no more than this.
 _SLIGHT = 0.2
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Loads to compare with.
+    """Loads with which the highest load is compared, to decide how far a plan goes.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class Goal:
     far, renewed
         If the highest load at the start is above `far`, the plan continues down to `renewed`.
     slight
-        Load. If the remaining steps would lower the highest load by no more than this, they are
-        omitted.
+        A difference of loads. If the band cannot be reached, the last steps are omitted if together
+        they lower the highest load by no more than this.
     hot_partition
-        The partition whose weight is the bound, if it is above the band of the average load; else
-        None.
+        The partition that alone determines the bound, because its load exceeds the average load by
+        more than the band's width; None if there is none.
     """
 
     bound: float
@@ -65,10 +65,10 @@ class Goal:
         band_floor: float,
         enough: float | None = None,
     ) -> "Goal":
-        """Compute the lower bound of the highest load, and the band above it.
+        """Compute the lower bound of the highest load, and the band above the bound.
 
-        `enough`: a load that is good enough. The band reaches at least up to it, and the plan does
-        not continue below the band's upper end.
+        `enough`: a load that is good enough. It extends the band upwards if necessary, and the plan
+        stops at the band's upper end.
         """
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)
@@ -83,7 +83,7 @@ class Goal:
 
 
 class Path:
-    """The steps from the start of planning, and how many of them the budget allows."""
+    """The steps of a plan from its start, as far as the limit on moves allows."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Path:
         self.points = [Spent(self._moved(self.start), self._highest_load())]
 
     def finish(self) -> Assignment:
-        """Take the steps; return the best assignment on the path within the budget."""
+        """Take the steps; return the best assignment on the path within the limit on moves."""
         goal, highest = self.goal, self.points[0].highest_load
         end = 0
         if goal.bound and highest > goal.edge:
@@ -139,9 +139,10 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Return whether a new plan that starts with these owners would move partitions.
+        """Return whether another plan that starts from these owners would move more partitions.
 
-        An exchange may give the most loaded member partitions that other members can take.
+        It may, because an exchange while settling can give the most loaded member partitions that
+        other members have room for.
         """
         ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
         effort = Effort(self.effort.pairs)
@@ -150,9 +151,10 @@ class Path:
         return following._worthwhile(self.goal.edge) > 0
 
     def _worthwhile(self, target: float, first: int = 0) -> int:
-        """Return the first point after which the rest of the path gains almost nothing.
+        """Return the index of the first point after which the path gains almost nothing.
 
-        If the effort is spent, the rest is unknown, and the last point is returned.
+        The search starts at point `first`. Returns the last point if the path reaches `target`, or
+        if the effort is spent, since further steps are then unknown.
         """
         least = self.points[-1].highest_load
         if self.effort.spent or least <= target:
@@ -182,7 +184,7 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the points with a lower load than all points with as many or fewer moves."""
+        """Return the points whose load is below that of each point with as many or fewer moves."""
         frontier: list[Spent] = []
         for point in sorted(self.points):
             if not frontier or point.highest_load < frontier[-1].highest_load:
@@ -209,7 +211,7 @@ class Path:
         return f"{what}: {self._why_no_further(steps)}; {above}"
 
     def _why_no_further(self, steps: int) -> str:
-        """Return why a plan of this number of steps ends above the band."""
+        """Return why a plan with this number of steps does not reach the band."""
         if self.effort.spent:
             return f"the effort of {self.effort.pairs:,} pairs of members is spent"
         if steps < len(self.steps):

@@ -1,4 +1,4 @@
-"""Placing partitions without an owner, by weight.
+"""Placement of orphans: partitions without an owner.
 
 Belongs here: the member for each orphan. Does not: moving partitions that have an owner (`relief`).
 """
@@ -17,8 +17,9 @@ from assignors.spread import pairs
 def place(ledger: Ledger, partitions: Int64) -> None:
     """Give each orphan, the heaviest first, to the member with the lowest load after the placement.
 
-    Ties go to a member in the rack of a replica, then to one with fewer partitions, then with fewer
-    of the topic, then by name. So partitions without weight even out the counts.
+    Among equal loads, a member in the rack of a replica comes first, then the one with the fewest
+    partitions, then with the fewest of the topic, then the first by name. So partitions without
+    weight even out the counts.
 
     Parameters
     ----------
@@ -29,8 +30,9 @@ def place(ledger: Ledger, partitions: Int64) -> None:
 
     Notes
     -----
-    Longest processing time first: with equal subscriptions at most 4/3 of the best (Graham, 1969).
-    O(K log M) with equal subscriptions, no limits and no racks; else O(K M).
+    With equal subscriptions and capacities, and no present owners, the highest load is at most 4/3
+    of the optimum (longest processing time first: Graham, 1969). For K orphans: O(K log M) with
+    equal subscriptions, no limits and no racks; otherwise O(K M).
     """
     order = partitions[np.argsort(-ledger.weights[partitions], kind="stable")]
     problem = ledger.problem
@@ -45,7 +47,7 @@ def place(ledger: Ledger, partitions: Int64) -> None:
 
 
 def _place_anywhere(ledger: Ledger, order: Int64) -> None:
-    """Place by a heap of members, if every member may get every partition."""
+    """Place partitions with a heap of members per capacity; every reader may get each partition."""
     if not order.size:
         return
     problem = ledger.problem
@@ -60,7 +62,8 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
         heapq.heapify(heap)
     owners = []
     for weight in ledger.weights[order].tolist():
-        # Members of equal capacity are ordered by load; others by their load after the placement.
+        # Within a heap, members have equal capacity and are ordered by load. Members of different
+        # heaps are compared by their load after the placement.
         load, count, member, capacity = min(
             (heap[0][0] + weight / capacity, heap[0][1], heap[0][2], capacity)
             for capacity, heap in heaps.items()
@@ -71,9 +74,9 @@ def _place_anywhere(ledger: Ledger, order: Int64) -> None:
 
 
 def _spread_equals(ledger: Ledger, order: Int64, owners: Int32) -> Int32:
-    """Redistribute partitions of equal weight among their new owners, if that spreads topics.
+    """Exchange partitions of equal weight between their new owners, if that spreads topics.
 
-    Loads and counts stay as they are.
+    Loads and counts of members stay the same.
     """
     problem, size = ledger.problem, ledger.counts.size
     weights = ledger.weights[order]
@@ -106,7 +109,7 @@ def _best_member(ledger: Ledger, partition: int) -> int:
 
 
 def _owners(ledger: Ledger, topic: int) -> Int32:
-    """Return the owners of a topic's owned partitions."""
+    """Return the owner of each owned partition of a topic."""
     first, last = ledger.problem.topic_offsets[topic : topic + 2]
     owner = ledger.owner[first:last]
     return owner[owner >= 0]

@@ -24,7 +24,7 @@ from assignors.member import (
 )
 from assignors.problem_input import read
 
-#: Also exports the parts of a problem.
+#: Includes the parts of a problem, so that other modules need to import only this one.
 __all__ = [
     "LARGEST_LAG",
     "Float64",
@@ -37,7 +37,8 @@ __all__ = [
     "member_ring",
 ]
 
-# A T x M table is used if it has at most _CELLS_A_PARTITION x P + _FEW_CELLS cells.
+# A table of T topics x M members is used if it has no more than this number of cells:
+# _CELLS_A_PARTITION x P + _FEW_CELLS.
 _CELLS_A_PARTITION, _FEW_CELLS = 8, 100_000
 
 
@@ -46,7 +47,7 @@ class Problem:
     """One group's assignment problem: P partitions of T topics, M members.
 
     Partition `p` of topic number `t` has the index `topic_offsets[t] + p` in every per-partition
-    array. Build problems by `Problem.of`, which validates; the constructor does not.
+    array. Use `Problem.of` to build a problem: unlike the constructor, it checks its input.
 
     Parameters
     ----------
@@ -57,26 +58,27 @@ class Problem:
     members
         M member names, in Kafka's string order.
     subscription_offsets, subscription_topics
-        The subscriptions as compressed rows: member `m` subscribes to
-        `subscription_topics[subscription_offsets[m]:subscription_offsets[m + 1]]`, ascending;
-        int64 of shape (M + 1,), int32.
+        The subscriptions as compressed rows: member `m` subscribes to the topics
+        `subscription_topics[subscription_offsets[m]:subscription_offsets[m + 1]]`, in ascending
+        order. Offsets are int64 of shape (M + 1,), topics int32.
     weights
-        Lag in records, int64 of shape (P,), never negative. Their sum may exceed int64.
+        Lag of each partition in records, int64 of shape (P,), never negative. The sum of all lags
+        may exceed int64.
     owner
-        The effective current owner, int32 of shape (P,): member index, -1 for none. An owner
-        always subscribes to the topic.
+        Current owner of each partition after conflicts of claims are resolved, int32 of shape (P,):
+        member index, -1 for none. An owner always subscribes to the topic.
     earlier
-        Owners of partitions in generations before the newest claim's, newest first, int32 of shape
-        (R, P): member index, -1 for none. None: no earlier owners.
+        Owners in generations older than a partition's newest claim, newest first, int32 of shape
+        (R, P): member index, -1 for none. None: no partition has an earlier owner.
     capacities
         float64 of shape (M,), positive.
     instance_ids, racks
-        M values, None if unknown.
+        M values each, None if unknown.
     arrival_rates
         Records a second, float64 of shape (P,); None: unknown.
     rack_sets, rack_set_of
-        The distinct sets of replica racks, and the number of each partition's set, int32 of shape
-        (P,). None: replicas' racks are unknown.
+        The distinct sets of racks in which replicas are, and the number of each partition's set,
+        int32 of shape (P,). `rack_set_of` is None if no replica's rack is known.
     """
 
     topics: tuple[str, ...]
@@ -109,15 +111,17 @@ class Problem:
         Parameters
         ----------
         topics
-            Topic to number of partitions.
+            Map from topic to its number of partitions.
         members
-            Member name to its `Member`, or only to its subscription.
+            Map from member name to its `Member`, or only to its subscription.
         lags
-            Topic to the lag of each partition, in records; missing topics have no lag.
+            Map from topic to the lag of each partition, in records. Missing topics have no lag.
         arrival_rates
-            Topic to records a second for each partition; missing topics have 0.
+            Map from topic to the rate of each partition, in records per second. Missing topics have
+            a rate of 0.
         replica_racks
-            Topic to the racks of each partition's replicas; those of missing topics are unknown.
+            Map from topic to the racks of each partition's replicas. Racks of missing topics are
+            unknown.
 
         Raises
         ------
@@ -139,7 +143,7 @@ class Problem:
 
     @cached_property
     def topic_offsets(self) -> Int64:
-        """Index of each topic's partition 0, int64 of shape (T + 1,); the last is P."""
+        """Index of each topic's partition 0, int64 of shape (T + 1,). The last value is P."""
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.partition_counts)))
 
     @cached_property
@@ -149,12 +153,12 @@ class Problem:
 
     @cached_property
     def subscriber_offsets(self) -> Int64:
-        """Rows of `subscribers`: topic `t` has `subscribers[offsets[t]:offsets[t + 1]]`."""
+        """Where topics start in `subscribers`: `t` has `subscribers[offsets[t]:offsets[t + 1]]`."""
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.subscriber_counts)))
 
     @cached_property
     def subscribers(self) -> Int32:
-        """Members by topic, ascending within each: the transpose of the subscriptions, int32."""
+        """Subscribers of topic 0 in ascending order, then those of topic 1, and so on; int32."""
         members = np.repeat(
             np.arange(len(self.members), dtype=np.int32), np.diff(self.subscription_offsets)
         )
@@ -176,7 +180,7 @@ class Problem:
 
     @cached_property
     def reads(self) -> npt.NDArray[np.bool_]:
-        """Whether each member reads each topic, bool of shape (T, M); only if `dense`."""
+        """Whether each member reads each topic, bool of shape (T, M). Use it only if `dense`."""
         table = np.zeros((len(self.topics), len(self.members)), dtype=bool)
         members = np.repeat(np.arange(len(self.members)), np.diff(self.subscription_offsets))
         table[self.subscription_topics, members] = True
@@ -184,13 +188,13 @@ class Problem:
 
     @property
     def dense(self) -> bool:
-        """Whether tables of T x M topics and members are small compared to P partitions."""
+        """Whether a table of T topics x M members is small enough, compared to P partitions."""
         size = len(self.topics) * len(self.members)
         return size <= _CELLS_A_PARTITION * self.partition_total + _FEW_CELLS
 
     @cached_property
     def readers(self) -> Int32:
-        """Members that read a topic with partitions, ascending, int32."""
+        """Members that read at least one topic with partitions, ascending, int32."""
         rows: npt.NDArray[Any] = self.subscription_offsets
         if not (self.partition_counts > 0).all():
             used = (self.partition_counts > 0)[self.subscription_topics]
@@ -211,7 +215,10 @@ class Problem:
 
     @cached_property
     def far(self) -> npt.NDArray[np.bool_]:
-        """Whether racks are known and the set lacks the member's rack, bool of shape (S, M)."""
+        """Whether each set of replica racks lacks each member's rack, bool of shape (S, M).
+
+        False if the racks of the set or of the member are unknown.
+        """
         known = np.array([[bool(replicas)] for replicas in self.rack_sets or (frozenset(),)])
         far: npt.NDArray[np.bool_] = (
             known & np.array([bool(rack) for rack in self.racks]) & ~self.near
@@ -230,19 +237,19 @@ class Problem:
         return self.subscribers[first:last]
 
     def partition_name(self, index: int) -> tuple[str, int]:
-        """Topic and partition number of a partition index."""
+        """Return the topic and partition number of a partition index."""
         topic = int(np.searchsorted(self.topic_offsets, index, side="right")) - 1
         return self.topics[topic], index - int(self.topic_offsets[topic])
 
     def partition_label(self, index: int) -> str:
-        """Name of a partition index, such as orders-3."""
+        """Return the name of the partition with this index, such as orders-3."""
         return "{}-{}".format(*self.partition_name(index))
 
 
 def member_ring(problem: Problem) -> Int32:
-    """Members in the order of Kafka's range and round robin, int32 of shape (M,).
+    """Return member indices in the order of Kafka's range and round-robin assignors, shape (M,).
 
-    Static members first, by instance id, then the others, by member id (`MemberInfo.compareTo`).
+    Static members come first, by instance id, then the others by name (`MemberInfo.compareTo`).
     """
 
     def key(member: int) -> tuple[bool, bytes]:

@@ -1,6 +1,6 @@
-"""Problems read from dictionaries: all checks of a caller's input.
+"""All checks of a caller's input, when a problem is read from dictionaries.
 
-Belongs here: types, ranges and contradictions; each error names the place as a path such as
+Belongs here: types, ranges and contradictions. Each error names the wrong value by a path such as
 `members.C0.owned.t0`. Does not: the layout of the arrays (`problem`).
 """
 
@@ -22,9 +22,10 @@ from assignors.member import (
 )
 
 LARGEST_COUNT = 2**31 - 1
-# Far more than any cluster has: refuses a mistyped count before memory is allocated for it.
+# Maximum number of partitions, far above that of any cluster. A mistyped count is refused before
+# memory is allocated for it.
 LARGEST_TOTAL = 10_000_000
-# Bounds of relative speeds; beyond them, loads would leave the range of floats.
+# Least and greatest relative speed of a member. Beyond them, loads could overflow floats.
 CAPACITIES = (1e-6, 1e6)
 _SHOWN = 60
 
@@ -32,7 +33,7 @@ _SHOWN = 60
 def read(
     topics: Any, members: Any, lags: Any, arrival_rates: Any, replica_racks: Any
 ) -> dict[str, Any]:
-    """Check a problem's parts and return them as the fields of `Problem`."""
+    """Check the parts of a problem, and return them as arguments of `Problem`."""
     counts = _read_topics(topics)
     names = tuple(sorted(counts, key=kafka_order))
     numbers = {name: number for number, name in enumerate(names)}
@@ -78,8 +79,8 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _items(value: Any, where: str) -> list[Any]:
-    """Return the items of any iterable except texts and mappings."""
-    if type(value) is not list and (  # most values are lists, and the other checks are slow
+    """Return the items of an iterable as a list; refuse strings, bytes and mappings."""
+    if type(value) is not list and (  # most values are lists; the other checks are slow
         isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     ):
         _fail(where, f"{_show(value)} is not a list")
@@ -216,10 +217,10 @@ def _generation(name: str, member: Member) -> int:
 
 
 def _claimed_partitions(rows: dict[str, list[Any]]) -> tuple[Int64, Int64]:
-    """Return the partition number of each claim, and the number of its row.
+    """Return the partition number of each claim, and the number of the row it comes from.
 
-    There can be a row for each member and topic, so all are checked at once. If that fails, each is
-    checked separately, to name the first wrong one.
+    A row has the claims of a member to partitions of a topic. All rows are checked at once, since
+    there can be many. If the check fails, each row is checked, to name the first wrong one.
     """
     claimed = list(chain.from_iterable(rows.values()))
     row = np.repeat(np.arange(len(rows)), [len(values) for values in rows.values()])
@@ -241,7 +242,7 @@ def _partitions(owned: list[Any], where: str) -> Int64:
 
 
 def _integers(values: Any, where: str) -> Int64:
-    """Return values as int64; refuse bools, which numpy would convert to integers."""
+    """Return the values as int64; refuse bools, which numpy would convert to integers."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         if values.ndim != 1:
             _fail(where, "is not a flat list")
@@ -302,7 +303,7 @@ def _by_partition(
     where: str,
     convert: Callable[[Any, str], npt.NDArray[Any]],
 ) -> npt.NDArray[Any]:
-    """Return values by topic as one array of shape (P,); 0 for missing topics."""
+    """Return the values of all topics as one array of shape (P,), with 0 for missing topics."""
     by_topic = {}
     for topic, row in _mapping({} if values is None else values, where).items():
         if topic not in counts:

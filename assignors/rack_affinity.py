@@ -1,10 +1,12 @@
-"""Giving members those partitions of a topic that have a replica in their rack.
+"""Give members those partitions of a topic that have a replica in their rack.
 
-Belongs here: which partitions of a topic a member gets, if the network of all aims is too large.
-Does not: numbers of partitions (`sticky`), exchanges between topics (`settling`).
+Belongs here: which partitions of a topic a member gets, if the flow network of `aims` is too large.
+Does not: how many partitions it gets (`sticky`), exchanges between topics (`settling`).
 
-Members of one rack are equivalent here, and so are partitions with replicas in the same racks. So
-each topic is a table of a few sets of racks by a few racks, filled best by a small maximum flow.
+Members in the same rack are equivalent here, and so are partitions with replicas in the same racks.
+So each topic becomes a small table with a row for each set of replica racks, and a column for each
+member rack. A cell says how many partitions of the set go to the rack. A small maximum flow finds
+the best values.
 """
 
 from collections import deque
@@ -20,11 +22,11 @@ Table = list[list[int]]
 
 
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
-    """Exchange a topic's moved and placed partitions among their members, to be near replicas.
+    """Exchange partitions within topics so that more are in the rack of a replica.
 
-    The number of partitions of each topic that a member has, and that it keeps, stays the same. A
-    member that gives up some partitions of a topic keeps the near ones. Partitions that returned to
-    an earlier owner stay there.
+    Each member has as many partitions of each topic as before, and keeps as many of its own. If a
+    member gives up some partitions of a topic, it keeps those with a replica in its rack.
+    Partitions that returned to an earlier owner stay there.
 
     Parameters
     ----------
@@ -35,8 +37,8 @@ def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
 
     Returns
     -------
-    int32 array of shape (P,): owners such that as few partitions as possible have no replica in
-    their member's rack. Partitions and members with unknown racks do not count.
+    int32 array of shape (P,): owners such that as few partitions as possible are read from another
+    rack. Partitions and members with unknown racks do not count.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return owner
@@ -53,7 +55,7 @@ def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
 
 
 def _given_back(problem: Problem, owner: Int32) -> Mask:
-    """Whether each partition is with a member that owned it in an earlier generation."""
+    """Return whether each partition has returned to an owner of an earlier generation."""
     if problem.earlier is None:
         return np.zeros(owner.size, dtype=bool)
     returned: Mask = (
@@ -63,7 +65,10 @@ def _given_back(problem: Problem, owner: Int32) -> Mask:
 
 
 def _keep_near(problem: Problem, owner: Int32) -> Mask:
-    """Choose the partitions that stay: the same number per owner and topic, near ones first."""
+    """Return which partitions stay with their owners.
+
+    Each owner keeps as many of a topic as under `owner`, those with a replica in its rack first.
+    """
     kept: Mask = (owner == problem.owner) & (owner >= 0)
     giving = (problem.owner >= 0) & (owner != problem.owner)
     if problem.earlier is not None or problem.rack_set_of is None or not giving.any():
@@ -81,18 +86,19 @@ def _keep_near(problem: Problem, owner: Int32) -> Mask:
 
 
 def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, Int32]:
-    """Deal K partitions to K members, by topic; the order of the members has no meaning.
+    """Assign K partitions to members so that as many as possible are in the rack of a replica.
 
     Parameters
     ----------
     partitions
-        Ascending; shape (K,).
+        Partition indices, ascending; shape (K,).
     members
-        A member for each partition, in the order of topics; shape (K,).
+        Members that get these partitions, once for each partition; shape (K,). In the order of
+        topics; the order within a topic has no meaning.
 
     Returns
     -------
-    The partitions in another order, and the new owner of each.
+    The partitions in another order, and the new owner of each partition.
     """
     names = sorted({rack or "" for rack in problem.racks})
     rack_of = np.array([names.index(rack or "") for rack in problem.racks])
@@ -101,7 +107,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     examples = [int(np.flatnonzero(rack_of == rack)[0]) for rack in range(racks)]
     near = (~problem.far[:, examples]).tolist()
     topic = problem.topic_of[partitions].astype(np.int64)
-    # Sorts by topic, then by set of racks or by rack, then by number, as one code.
+    # One number per item encodes the sort order: topic, set of racks (or rack), index.
     by_set = topic * sets + problem.rack_set_of[partitions]
     by_rack = topic * racks + rack_of[members]
     partitions = np.sort(by_set * problem.partition_total + partitions) % problem.partition_total
@@ -111,7 +117,9 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     cells = zip(supply.tolist(), demand.tolist(), strict=True)
     table = np.array([match_racks(kinds, takes, near) for kinds, takes in cells])
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
-    given = np.dstack((table, left))  # amount from each set to each rack; last: to far racks
+    given = np.dstack(
+        (table, left)
+    )  # partitions of each set for each rack; last: for racks without a replica
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)
@@ -129,7 +137,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
 
 
 def _expand(starts: Int64, sizes: Int64) -> Int64:
-    """Return the indices of groups of consecutive items, from the start and size of each group."""
+    """Return the indices of all items of groups of consecutive items, given starts and sizes."""
     sizes = sizes.ravel()
     return np.repeat(starts.ravel(), sizes) + within_groups(sizes)
 
@@ -137,18 +145,18 @@ def _expand(starts: Int64, sizes: Int64) -> Int64:
 def match_racks(
     supply: Sequence[int], demand: Sequence[int], near: Sequence[Sequence[bool]]
 ) -> Table:
-    """Match as much supply as possible with near demand: a maximum flow by shortest paths.
+    """Give racks as many partitions as possible that have a replica there, by a maximum flow.
 
     Parameters
     ----------
     supply, demand
-        Amount of each of S kinds, and capacity of each of R racks.
+        Number of partitions of each of S kinds, and number that each of R racks takes.
     near
-        Whether a rack may take a kind, S rows of R.
+        Whether a kind has a replica in a rack, S rows of R values.
 
     Returns
     -------
-    Amount of each kind for each rack, S rows of R.
+    Number of partitions of each kind for each rack, S rows of R values.
 
     Examples
     --------
@@ -171,7 +179,7 @@ def match_racks(
 def _path(
     table: Table, left: list[int], room: list[int], near: Sequence[Sequence[bool]]
 ) -> list[tuple[int, int]]:
-    """Find a shortest augmenting path: cells that increase and decrease, alternately."""
+    """Find a shortest augmenting path: cells to increase and to decrease, alternately."""
     queue = deque(
         [(kind, rack)]
         for kind, places_of in enumerate(left)

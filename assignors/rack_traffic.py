@@ -1,7 +1,7 @@
-"""Moves and exchanges that keep traffic in a rack, within limits on moves and loads.
+"""Moves and exchanges that reduce cross-rack traffic, within limits on moves and loads.
 
-Belongs here: a bounded search for them, from a finished plan. Does not: the aims that come before
-(`relief`, `path`), exchanges that cost no move (`settling`).
+Belongs here: a bounded search for such steps in a finished plan. Does not: balancing loads, which
+comes first (`relief`, `path`), exchanges that cost no move (`settling`).
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.racks import Mask, far_partitions
 from assignors.spread import even_shares, pairs
 
-# Maximum number of partitions and members that are examined: about a second.
+# Maximum number of partitions and members examined in all steps together: about a second.
 _WORK = 30_000_000
-# Moves. A step without moves counts as this many when savings per move are compared.
+# Number of moves that a step without moves counts as, when savings per move are compared.
 _FREE = 0.25
 
 
@@ -27,15 +27,16 @@ class Bounds:
     Parameters
     ----------
     load
-        Maximum load of a member; a load that is already higher does not rise.
+        Maximum load of a member. A load that is already higher must not rise.
     moves
-        Maximum number of owned partitions moved in all; None: no limit.
+        Maximum number of partitions that move away from their present owners, including those that
+        the finished plan already moves; None: no limit.
     least
-        Minimum traffic that a step saves for each partition it moves.
+        Minimum traffic that a step must save for each partition it moves.
     fixed
         Partitions that stay with their owners, bool of shape (P,).
     counts
-        Whether each member's number of partitions stays the same.
+        Whether each member must keep its number of partitions, so that only exchanges are possible.
     """
 
     load: float
@@ -46,7 +47,11 @@ class Bounds:
 
 
 class _Step(NamedTuple):
-    """A move or exchange: traffic saved per move, highest load after it, new owners, moves."""
+    """A move or an exchange of two partitions.
+
+    `worth` is the traffic saved per move, `peak` the highest load of the changed members, `takes`
+    each partition with its new owner, and `moves` the change in the number of moved partitions.
+    """
 
     worth: float
     peak: float
@@ -59,14 +64,14 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    If such a member has room, the partition moves there; or it is exchanged for one of the member's
-    partitions, whichever saves more per moved partition. No topic's largest share on a member
-    grows.
+    The partition moves to such a member with room, or is exchanged for one of its partitions: the
+    choice is what saves more traffic per move. The largest share of a topic on one member does not
+    grow.
 
     Parameters
     ----------
     problem
-        P partitions, M members; moves are counted from its owners.
+        P partitions, M members. A partition counts as moved if it leaves its owner in `problem`.
     owner
         Owners at the start, int32 of shape (P,).
     weights
@@ -80,10 +85,10 @@ def reduce_rack_traffic(
 
     Notes
     -----
-    O(P + M) for each partition that is read from another rack, 30 million in all at most. Greedy:
-    it ends when no single step helps, which need not be the least possible traffic. In groups of
-    six partitions it saves as much as exhaustive search if members have ample room, nine tenths of
-    it if they can take half as much again, and three quarters if they are full.
+    O(P + M) for each partition that is read from another rack, at most 30 million in all. Greedy:
+    the search ends when no single step helps, even if several together would. In groups of six
+    partitions it saves as much traffic as exhaustive search if members have ample room, nine tenths
+    of that if members can take half as much load again, and three quarters if they are full.
 
     Examples
     --------
@@ -102,7 +107,7 @@ def reduce_rack_traffic(
 
 
 class _TrafficSearch:
-    """The current owners during the search: P partitions, M members, S sets of racks, T topics."""
+    """The search and its current owners."""
 
     def __init__(
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
@@ -126,7 +131,10 @@ class _TrafficSearch:
         self.left = NO_LIMIT if bounds.moves is None else max(bounds.moves - moved, 0)
 
     def run(self) -> None:
-        """Take the best step for each far partition, the busiest first, until none helps."""
+        """Take the best step for each partition read from another rack, until no step helps.
+
+        The busiest partitions come first.
+        """
         work, improved = _WORK, True
         each = self.owner.size + len(self.problem.members)
         while improved:
@@ -138,7 +146,7 @@ class _TrafficSearch:
                 work -= each
                 if work < 0:
                     return
-                if self.far[self.set_of[at], self.owner[at]]:  # an exchange may have moved it
+                if self.far[self.set_of[at], self.owner[at]]:  # unless an exchange moved it
                     improved |= self._improve(at)
 
     def _improve(self, at: int) -> bool:
@@ -159,7 +167,7 @@ class _TrafficSearch:
         return True
 
     def _move(self, at: int) -> _Step | None:
-        """Return the move of a partition to the near member with the lowest load after the move."""
+        """Return the move to that member in a replica's rack whose load is lowest afterwards."""
         topic, moves = int(self.problem.topic_of[at]), int(self.owner[at] == self.home[at])
         if self.bounds.counts or moves > self.left:
             return None
@@ -176,7 +184,7 @@ class _TrafficSearch:
         return _Step(worth, float(after[best]), ((at, int(takers[best])),), moves)
 
     def _swap(self, at: int) -> _Step | None:
-        """Return the exchange with a near member's partition that saves most per move."""
+        """Return that exchange with a member in a replica's rack that saves most per move."""
         topics, owner, giver = self.problem.topic_of, self.owner, int(self.owner[at])
         topic, takers = topics[at], np.maximum(owner, 0)
         may = (owner >= 0) & (owner != giver) & ~self.bounds.fixed

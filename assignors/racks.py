@@ -1,6 +1,6 @@
-"""Members in the rack of a partition's replica.
+"""Whether members are in the rack of a partition's replica.
 
-Belongs here: finding them for many partitions at once. Does not: assigning partitions to them
+Belongs here: the test for many partitions at once. Does not: assigning partitions by rack
 (`rack_affinity`, `rack_traffic`).
 """
 
@@ -13,7 +13,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32) -> Mask:
-    """Whether each member is in the rack of a replica of the partition at the same index."""
+    """Return whether each member is in a rack with a replica of the partition at the same index."""
     if problem.rack_set_of is None:
         return np.zeros(np.broadcast(partitions, members).shape, dtype=bool)
     near: Mask = problem.near[problem.rack_set_of[partitions], members]
@@ -21,7 +21,9 @@ def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32)
 
 
 def far_partitions(problem: Problem, owner: Int32) -> Mask:
-    """Whether each partition is read from another rack, bool (P,); False if a rack is unknown.
+    """Return whether each partition is read from another rack, bool of shape (P,).
+
+    False if the rack of its owner or of a replica is unknown.
 
     Examples
     --------

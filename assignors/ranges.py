@@ -1,6 +1,6 @@
-"""Range assignment: each topic cut into one contiguous piece per subscriber.
+"""Range assignment: each topic is cut into one contiguous piece per subscriber.
 
-Belongs here: the rule of Kafka's RangeAssignor, its default. Does not: the effect of racks
+Belongs here: the rule of RangeAssignor, Kafka's default. Does not: the effect of racks
 (`ranges_by_rack`), the order of members (`problem.member_ring`).
 """
 
@@ -12,14 +12,13 @@ from assignors.problem import Int32, Int64, Problem, member_ring
 
 
 def range_(problem: Problem) -> Assignment:
-    """Give each subscriber of a topic one contiguous piece, the first ones a larger one.
+    """Give each subscriber of a topic one contiguous piece; the first pieces may be larger by one.
 
     Parameters
     ----------
     problem
-        P partitions. Weights and current owners are ignored. If racks are given and make a
-        difference, members get as many partitions as without racks, but first those with a replica
-        in their rack (KIP-881).
+        P partitions. Weights and current owners are ignored. Racks do not change how many
+        partitions a member gets, but it gets those with a replica in its rack first (KIP-881).
 
     Returns
     -------
@@ -28,8 +27,8 @@ def range_(problem: Problem) -> Assignment:
 
     Notes
     -----
-    O(P), times the racks of a partition's replicas if racks count. All topics are cut in the same
-    way, so with many small topics the first members get much more than the last ones.
+    O(P); with racks, times the number of racks of a partition's replicas. All topics are cut in the
+    same way, so with many small topics the first members get much more than the last ones.
 
     Examples
     --------
@@ -56,7 +55,7 @@ def range_(problem: Problem) -> Assignment:
 
 
 def _even(count: int, members: int) -> Int64:
-    """Return the sizes of a topic's pieces, the first ones larger by one, int64 of shape (M,)."""
+    """Return the sizes of a topic's pieces, int64 of shape (M,); the first may be larger by one."""
     shares = np.full(members, count // members)
     shares[: count % members] += 1
     return shares
@@ -70,9 +69,9 @@ def _left_to(part: Int32, subscribers: Int32, count: int) -> Int64:
     part
         Owners of the topic's partitions so far, int32 of shape (N,), -1 for none.
     subscribers
-        In the order in which the larger shares are dealt.
+        The topic's subscribers; if some get one partition more, the first ones do.
     count
-        N.
+        N, the number of the topic's partitions.
     """
     share, larger = divmod(count, subscribers.size)
     has = np.bincount(part[part >= 0], minlength=int(subscribers.max()) + 1)[subscribers]

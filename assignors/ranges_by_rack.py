@@ -1,11 +1,11 @@
-"""Racks in range assignment (KIP-881): partitions that go to a member near a replica.
+"""The first step of range assignment with racks (KIP-881): partitions near a replica.
 
-Belongs here: the rule by which Kafka's RangeAssignor assigns partitions near a replica, before it
-cuts the rest into pieces. Does not: that rest (`ranges`).
+Belongs here: the rule by which Kafka's RangeAssignor gives members the partitions with a replica in
+their rack. Does not: the other partitions, which are then cut into pieces (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
-numbers of partitions are dealt together, for joins: one member gets partition 0 of all of them if
-all have a replica near it, and so on.
+the same number of partitions are assigned together, for the sake of joins: one member gets
+partition 0 of all these topics if each has a replica of it in the member's rack, and so on.
 """
 
 from collections import defaultdict
@@ -19,11 +19,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 def match(problem: Problem) -> Int32 | None:
-    """Return the owners of partitions that go to a member near a replica, else -1; int32 (P,).
+    """Return the owners of partitions that go to a member near a replica, and -1 for the others.
 
-    Racks make no difference if they are unknown, if members and replicas have no rack in common, or
-    for a topic whose partitions all have replicas in the same racks. A member whose rack
-    is unknown is near every replica.
+    int32 of shape (P,); None if racks make no difference. They make none if they are unknown, if no
+    member is in the rack of a replica, or if all partitions of each topic have replicas in the same
+    racks. A member whose rack is unknown counts as near every replica.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return None
@@ -51,7 +51,11 @@ def match(problem: Problem) -> Int32 | None:
 
 
 def _differs(problem: Problem, topic: int) -> bool:
-    """Whether a topic's partitions are in different racks, some of which are subscribers' racks."""
+    """Return whether racks matter for a topic.
+
+    They do if some partitions have replicas in other racks than others, and a subscriber is in one
+    of these racks.
+    """
     first, last = problem.topic_offsets[topic : topic + 2]
     numbers = np.unique(_sets(problem)[first:last]).tolist()
     held = frozenset[str]().union(*(problem.rack_sets[number] for number in numbers))
@@ -67,7 +71,7 @@ def _sets(problem: Problem) -> Int32:
 
 
 class _Deal:
-    """Dealing topics with N partitions each and the same S subscribers."""
+    """Assignment of topics that have N partitions each and the same S subscribers."""
 
     def __init__(self, problem: Problem, topics: list[int], subscribers: Int32) -> None:
         self.share, self.larger = divmod(int(problem.partition_counts[topics[0]]), subscribers.size)
@@ -81,8 +85,8 @@ class _Deal:
         near = np.array(
             [[rack is None or rack in held for held in problem.rack_sets] for rack in kinds]
         )
-        # Per partition number and rack: whether the partitions of all topics have a replica there;
-        # bool of shape (N, K).
+        # For each partition number and each of K racks, whether the partitions with this number of
+        # all topics have a replica there; bool of shape (N, K).
         self.near: Mask = np.all(near[:, sets], axis=1).T
 
     def _room(self, at: int) -> int:
@@ -93,9 +97,9 @@ class _Deal:
         self.larger -= self.has[at] > self.share
 
     def together(self) -> Int32:
-        """Return a subscriber for each partition number: the first near one with room, int32 (N,).
+        """Return the first subscriber with room near each partition number, int32 of shape (N,).
 
-        A subscriber never regains room, so once it has none, it is removed from its rack's queue.
+        A subscriber never regains room, so one without room is removed from its rack's queue.
         """
         queues = [
             [at for at, kind in enumerate(self.kind_of) if kind == wanted][::-1]
@@ -120,9 +124,9 @@ class _Deal:
         return taken_by
 
     def alone(self) -> Int32:
-        """Give each subscriber the first free partition numbers near it, until it has no room.
+        """Give each subscriber in turn the first free partition numbers near it, up to its share.
 
-        Subscribers of a rack take from the front of one queue, so they skip no free number.
+        Each rack has one queue of partition numbers, and its subscribers take from the front.
         """
         taken_by: Int32 = np.full(self.near.shape[0], -1, dtype=np.int32)
         queues: list[Int64] = [np.flatnonzero(column) for column in self.near.T]

@@ -1,10 +1,11 @@
-"""The reason for each move of a lag-aware plan, valid for the plan as a whole.
+"""The reason for each move of a lag-aware plan.
 
-Belongs here: reasons of a path's steps, and of partitions that several steps move. Does not: the
+Belongs here: reasons for the moves of single steps, and of several steps together. Does not: the
 steps (`relief`), their number in a plan (`path`).
 
-Each reason describes the member that the partition leaves: its relief, or what it gets in exchange.
-Intermediate owners are not mentioned.
+Each reason is about the member that the partition leaves: either the move relieves this member, or
+the member gets another partition in exchange. Owners between the first and the last step are not
+mentioned.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,13 +40,15 @@ def reasons(
     bound
         The lower bound on the most loaded member's load.
     start
-        Owners at the start of the path, with even counts and without orphans; int32 of shape (P,).
+        Owners at the start of the path, when orphans are placed and counts evened out; int32 of
+        shape (P,).
     steps
         The steps of the path that the plan takes.
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        Map from a moved partition that `steps` do not move to the partition whose move it replaces.
+        The result of `settling.stand_ins`: maps a partition that moves only after settling to the
+        partition that stays instead.
     """
     steps_of: dict[int, list[Step]] = {}
     for step in steps:
@@ -63,7 +66,7 @@ def reasons(
 
 
 class _Reasons:
-    """Reasons for partitions that leave their owners."""
+    """Builds the reason for each partition that leaves its owner."""
 
     def __init__(
         self, problem: Problem, weights: Float64, bound: float, start: Int32, owner: Int32
@@ -87,7 +90,7 @@ class _Reasons:
         return self._net(partition, origin, first)
 
     def _net(self, partition: int, origin: int, first: Step) -> str:
-        """Return the reason for a partition's move from its first owner to its last one."""
+        """Return the reason for a move in several steps, from the first owner to the last one."""
         if self.start[partition] != origin:
             return EVENED
         if self.loads[origin] > self.bound:

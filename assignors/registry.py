@@ -1,6 +1,6 @@
 """The assignors by name, for policies, the command line and followers.
 
-Belongs here: names, and the check for unknown options. Does not: the meaning of an option (each
+Belongs here: names, and the check for unknown options. Does not: what an option means (see the
 assignor).
 """
 
@@ -33,7 +33,7 @@ ASSIGNORS: Mapping[str, Assignor] = MappingProxyType(
     }
 )
 
-#: Assignors that ignore lag: only a rebalance can change their result.
+#: Assignors that ignore lag: their result changes only with members, subscriptions or partitions.
 LAG_BLIND = frozenset({"range", "roundrobin", "fair", "sticky"})
 
 
@@ -43,7 +43,7 @@ def assign(name: str, problem: Problem, /, **options: Any) -> Assignment:
     Raises
     ------
     InvalidProblemError
-        The assignor or its option does not exist, or the value is not valid.
+        The assignor or an option does not exist, or an option's value is invalid.
 
     Examples
     --------
@@ -55,12 +55,12 @@ def assign(name: str, problem: Problem, /, **options: Any) -> Assignment:
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Raise an error for an unknown assignor, or options it does not have.
+    """Raise an error if the assignor is unknown or does not have one of the options.
 
     Raises
     ------
     InvalidProblemError
-        The message lists the known names.
+        The message lists the known assignors or options.
     """
     known = option_defaults(name)
     for option in options:

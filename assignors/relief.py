@@ -1,10 +1,10 @@
-"""Relieving the most loaded member, one move or exchange at a time.
+"""Relieve the most loaded member, one move or exchange at a time.
 
 Belongs here: finding the step that gains most, and the sequence of such steps. Does not: when a
-plan is good enough and how many moves it may make (`path`).
+plan is good enough, how many moves it may make (`path`).
 
-A step depends only on the current state, not on earlier steps. So planning again from a finished
-plan moves nothing, and a plan with fewer moves is the first part of a plan with more.
+A step depends only on the current owners, not on earlier steps. So planning again from a finished
+plan moves nothing, and a plan with fewer moves is the first part of a plan with more moves.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,10 +20,11 @@ from assignors.ledger import Ledger, Mask
 from assignors.problem import Float64, Int64
 from assignors.racks import in_replica_rack
 
-# A step must bring both members closer to the target than the giver was, by at least this share of
-# the giver's distance.
+# Let the giver's load be x above the target. After a step, the loads of giver and receiver must be
+# at most (1 - _WORTH) * x above the target.
 _WORTH = 1e-3
-# Minimum gain as a share of the giver's load: smaller ones may be rounding errors, and could cycle.
+# Minimum gain of a step, as a share of the giver's load. Smaller gains may be rounding errors, and
+# such steps could go on forever.
 _ROUNDING = 1e-9
 # Number of receivers compared in one array computation, the least loaded first.
 _AT_ONCE = 4
@@ -33,14 +34,15 @@ _MANY = 10_000
 
 @dataclass(frozen=True)
 class Step:
-    """Partitions that move together: one for a move, two for a swap, or more.
+    """Partitions that move together: one in a move, two in a swap, more in other exchanges.
 
     Parameters
     ----------
     partitions
-        Indices: the partition that leaves the most loaded member, then those it gets in exchange.
+        Indices: first the partition that leaves the most loaded member, then the partitions that
+        this member gets in exchange.
     giver, taker
-        The most loaded member, and the other one.
+        The most loaded member, and the member with which it moves or exchanges partitions.
     load
         The most loaded member's load before the step.
     """
@@ -59,9 +61,9 @@ class Step:
 class _Offer(NamedTuple):
     """A possible step and its value.
 
-    `worth` compares offers: load above the target that the step removes per moved partition,
-    whether a partition comes to the rack of a replica, the heavier member's load afterwards,
-    negated.
+    Offers are compared by `worth`: first by the load above the target that a step removes per moved
+    partition, then by whether the given partition has a replica in the taker's rack, then by the
+    load of the more loaded of both members afterwards, negated.
     """
 
     worth: tuple[float, bool, float]
@@ -69,7 +71,7 @@ class _Offer(NamedTuple):
 
 
 class _Shares:
-    """Each member's movable partitions, by ascending weight; without those of weight 0."""
+    """Each member's movable partitions with a weight above 0, by ascending weight."""
 
     def __init__(self, ledger: Ledger, movable: Mask) -> None:
         chosen = np.flatnonzero(movable & (ledger.weights > 0) & (ledger.owner >= 0))
@@ -84,7 +86,7 @@ class _Shares:
         return self._rows[member]
 
     def take(self, step: Step) -> None:
-        """Move the partitions of a step."""
+        """Move the partitions of a step between the two members."""
         (mine, *theirs) = step.partitions
         self._hand_over([mine], step.giver, step.taker)
         if theirs:
@@ -92,7 +94,7 @@ class _Shares:
 
     def _hand_over(self, partitions: list[int], giver: int, taker: int) -> None:
         row, weights = self._rows[giver], self._ledger.weights
-        alone = len(partitions) == 1  # np.isin takes ten times as long
+        alone = len(partitions) == 1  # a separate case, since np.isin takes ten times as long
         self._rows[giver] = row[row != partitions[0] if alone else ~np.isin(row, partitions)]
         row = self._rows[taker]
         at = weights[row].searchsorted(weights[partitions])
@@ -100,7 +102,7 @@ class _Shares:
 
 
 def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> Iterator[Step]:
-    """Take steps until no member's load is above the target, none helps, or the effort is spent.
+    """Take steps until no load is above the target, no step helps, or the effort is spent.
 
     Parameters
     ----------
@@ -111,17 +113,18 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
     target
         Load to reach, positive.
     effort
-        Budget of pairs of members to compare; a larger budget begins with the same steps.
+        Limit on the pairs of members to compare. With a larger limit, the first steps are the same.
 
     Yields
     ------
-    Each step. Steps never return to an earlier state: each decreases the descending list of loads.
+    Each step. Steps never return to earlier owners: each lowers the list of loads in descending
+    order, compared element by element.
 
     Notes
     -----
-    O(K + M) for each step with K partitions of the two members, if the least loaded members can
-    take a partition; more if subscriptions or limits prevent that. O(K) for each pair of members
-    that is compared.
+    O(K) for each pair of members that is compared, with K partitions together. If the least loaded
+    members can take a partition, a step is O(K + M); it takes more if subscriptions or limits
+    prevent them.
     """
     shares = _Shares(ledger, movable)
     while ledger.loads.size:
@@ -140,9 +143,9 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step, among the least loaded receivers that allow one.
+    """Find the best step with the least loaded receivers with which a step helps.
 
-    If no move or swap helps, an exchange of a partition for several lighter ones may.
+    Moves and swaps come first. If none helps, it tries to exchange one partition for several.
     """
     if not shares.of(giver).size:
         return None
@@ -175,8 +178,8 @@ def _for_several(
 ) -> Step | None:
     """Find the best exchange of one partition for several lighter ones of another member.
 
-    None: every exchange would leave a member with more than the load `highest`, or with more or
-    fewer partitions than limits allow.
+    None: after every exchange, a member would have a load above `highest`, or a number of
+    partitions outside its limits.
     """
     mine = _readable(ledger, shares.of(giver), by=taker)
     theirs = _readable(ledger, shares.of(taker), by=giver)
@@ -184,7 +187,8 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # Of the partitions lighter than `mine`, tries the heaviest: they even out both members best.
+    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as fit into
+    # the ideal return, or one more.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -202,7 +206,7 @@ def _for_several(
 
 
 class _Exchanges(NamedTuple):
-    """Possible exchanges of two members: `mine` for `theirs`, by index; None: moves."""
+    """Possible steps with a taker: swaps of `mine[i]` for `theirs[i]`; if that is None, moves."""
 
     taker: int
     mine: Int64
@@ -218,9 +222,9 @@ def _best_offer(
     target: float,
     highest: float,
 ) -> _Offer | None:
-    """Find the best move or swap with some other members.
+    """Find the best move or swap with one of the takers.
 
-    None: every move and swap would leave a member with more than the load `highest`.
+    None: after every move and swap, a member would have a load above `highest`.
     """
     choices = [choice for taker in takers for choice in _exchanges(ledger, shares, giver, taker)]
     if not choices:
@@ -243,7 +247,7 @@ def _best_offer(
     most = np.maximum.reduceat(gain, sizes.cumsum() - sizes)
     order = np.flatnonzero(gain == most[which])
     order = order[np.lexsort((mine[order], peak[order], ~near[order], which[order]))]
-    best = order[which[order].searchsorted(np.arange(len(choices)))]  # the first of each exchange
+    best = order[which[order].searchsorted(np.arange(len(choices)))]  # the first per choice
     best = best[peak[best] <= highest]
     if not best.size:
         return None
@@ -257,16 +261,17 @@ def _best_offer(
 def _effect(
     ledger: Ledger, giver: int, taker: Int64, work: Float64, target: float
 ) -> tuple[Float64, Float64]:
-    """Return the removed load above the target, in units of the target, and the higher new load.
+    """Return the effects of giving amounts of work to takers, one element per amount and taker.
 
-    One value for each pair of an amount of work and a taker. "Higher": of the giver and the taker.
+    The first array is the removed load above the target, as a multiple of the target. The second is
+    the load of giver or taker afterwards, whichever is higher.
     """
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
     after_giver = high - work / ledger.capacity(giver)
     after_taker = low + work / ledger.problem.capacities[taker]
     gain = max(high - target, 0.0) + _excess(low, target)
     gain = gain - _excess(after_giver, target) - _excess(after_taker, target)
-    # Rounded, so that gains that differ only by rounding errors compare as equal.
+    # Rounded, so that gains compare as equal if they differ only by rounding errors.
     return (gain / target).round(12), np.maximum(after_giver, after_taker)
 
 
@@ -287,14 +292,14 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     theirs = _readable(ledger, shares.of(taker), by=giver)
     returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
-        # Pairs each of `mine` with the two of `theirs` that even out both members best.
+        # Pair each partition with the two returned ones that make both loads most nearly equal.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
         at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
         yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
-        # Limits on topics always allow a swap of two partitions of one topic. To find them, sorts
-        # `theirs` by (topic, weight), and searches the position of `mine` among them.
+        # Limits on topics always allow a swap of two partitions of one topic. To find such swaps,
+        # sort `theirs` by topic and weight, and search for the place of each ideal return there.
         my_topics, their_topics = (ledger.problem.topic_of[row] for row in (mine, theirs))
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
@@ -308,14 +313,14 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
 
 
 def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
-    """Return the partitions whose topics a member reads."""
+    """Return those partitions whose topics a member reads."""
     if ledger.problem.equal_subscriptions:
         return partitions
     return partitions[ledger.reads(by, ledger.problem.topic_of[partitions])]
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Return the weight to get back for each of `mine` so that both members have equal loads."""
+    """Return the weight the giver must get back for each of `mine` so that loads become equal."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

@@ -1,4 +1,4 @@
-"""Round-robin assignment: all partitions in order, dealt around one ring of members.
+"""Round-robin assignment: all partitions in order, each to the next member on a ring.
 
 Belongs here: the rule of Kafka's RoundRobinAssignor. Does not: the order of members
 (`problem.member_ring`).
@@ -11,7 +11,9 @@ from assignors.problem import Problem, member_ring
 
 
 def round_robin(problem: Problem) -> Assignment:
-    """Deal partitions, by topic and number, to the next member on the ring that may read them.
+    """Give each partition, in order of topic and number, to the next member that subscribes to it.
+
+    After the last member, the first one is next.
 
     Parameters
     ----------
@@ -25,8 +27,8 @@ def round_robin(problem: Problem) -> Assignment:
 
     Notes
     -----
-    O(P + subscriptions log M). With equal subscriptions counts differ by at most one; with
-    different ones, one member can get everything.
+    O(P + subscriptions log M). With equal subscriptions, counts differ by at most one. With
+    different subscriptions, one member can get almost everything.
 
     Examples
     --------

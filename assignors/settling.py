@@ -1,7 +1,7 @@
-"""Free exchanges at the end of a lag-aware plan: to spread topics, then to keep traffic in racks.
+"""Exchanges at the end of a lag-aware plan that cost no move: they spread topics or serve racks.
 
-Belongs here: a bounded search among plans of the same cost. Does not: the moves of a plan
-(`relief`, `path`).
+Belongs here: a bounded search among plans with the same number of moves. Does not: the moves of a
+plan (`relief`, `path`).
 """
 
 import numpy as np
@@ -10,29 +10,29 @@ from assignors.problem import Float64, Int32, Int64, Problem
 from assignors.racks import far_partitions
 from assignors.spread import even_shares, is_even, pairs
 
-# Maximum number of partitions of groups in which all partitions are examined.
+# In groups with more partitions than this, only the partitions that move are examined.
 _FEW = 5_000
-# Maximum number of comparisons of partitions: some hundredths of a second.
+# Maximum number of comparisons between two partitions: some hundredths of a second.
 _WORK = 500_000
 # Share of all traffic. Smaller gains count as rounding errors.
 _ROUNDING = 1e-9
 
 
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
-    """Exchange partitions if that spreads a topic or keeps traffic in a rack.
+    """Exchange pairs of partitions if that spreads a topic or reduces cross-rack traffic.
 
-    Numbers of moved partitions of each member stay the same. The highest load stays the same,
-    and of two members that exchange, the heavier does not get heavier. A partition that stays in
-    the plan moves only if another of equal weight then stays. Exchanges that spread a topic come
-    first, then those that keep the most records in a rack.
+    The number of moves stays the same. So does the highest load, and no exchange raises the higher
+    load of its two members. An exchange may move a partition that the plan leaves where it is only
+    if another partition of the same weight stays instead. Exchanges that spread a topic come first,
+    then those that save most cross-rack traffic.
 
     Parameters
     ----------
     problem
-        P partitions, M members. Traffic is `arrival_rates`; if unknown, all partitions have the
-        same traffic.
+        P partitions, M members. Traffic is `arrival_rates`; if these are unknown, all partitions
+        count as having the same traffic.
     owner
-        The plan's, int32 of shape (P,).
+        Owners in the plan, int32 of shape (P,).
     weights
         Load of each partition, float64 of shape (P,).
 
@@ -42,9 +42,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
     Notes
     -----
-    Examines all partitions of groups with up to 5,000, and in larger ones those that move. Each
-    moved partition is compared with all K examined ones, at most 500,000 comparisons in all. Ends
-    when no exchange of two helps, which need not be the optimum.
+    In groups with up to 5,000 partitions, all are examined; in larger groups, only those that move.
+    Each moved partition is compared with all examined ones, with at most 500,000 comparisons in
+    all. The search ends when no single exchange helps, even if several together would.
     """
     changed = (owner != problem.owner) & (owner >= 0)
     pool = np.flatnonzero(changed if owner.size > _FEW else owner >= 0)
@@ -63,9 +63,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
 
 def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
-    """Map each partition that moves only after settling to the one that it replaces.
+    """Map each partition that moves only after settling to one that then no longer moves.
 
-    Both have the same owner.
+    Both have the same present owner.
     """
     before = (problem.owner >= 0) & (plan != problem.owner)
     after = (problem.owner >= 0) & (settled != problem.owner)
@@ -75,7 +75,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
 
 
 class _SettlingSearch:
-    """The K partitions that are examined, arrays of shape (K,), and their new owners."""
+    """The search. Arrays with a value per partition have shape (K,), for the K examined ones."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
         members = len(problem.members)
@@ -111,8 +111,8 @@ class _SettlingSearch:
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # Every exchange has a partition that moves. So only moving partitions are tried, unless
-            # all move.
+            # Every exchange includes a partition that moves, so it is enough to try these. If all
+            # move, only those that an exchange can improve are tried.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():
@@ -122,7 +122,7 @@ class _SettlingSearch:
                 improved |= self._exchange(at)
 
     def _exchange(self, at: int) -> bool:
-        """Make a partition's best exchange; return whether there was a useful one."""
+        """Make the best exchange of a partition, if one helps; return whether one did."""
         spread, near = self._gains(at)
         worth = (spread > 0) | ((spread == 0) & (near > self.least))
         if not worth.any():
@@ -140,9 +140,10 @@ class _SettlingSearch:
         return True
 
     def _gains(self, at: int) -> tuple[Int64, Float64]:
-        """Return what exchanges with partition `at` gain, in spread and traffic: two of shape (K,).
+        """Return the gains from exchanging partition `at` with each other one, both of shape (K,).
 
-        The gain in spread is negative if no exchange is possible.
+        The first array is the gain in spread, -1 if the exchange is not allowed. The second is the
+        cross-rack traffic saved.
         """
         mine, theirs = self.holder[at], self.holder
         topic, topics = self.topic[at], self.topic

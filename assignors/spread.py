@@ -1,7 +1,7 @@
 """How evenly topics are spread over members, and the best possible spread.
 
-Belongs here: partitions of each topic on each member, the figure in plans, and its lower bound.
-Does not: spreading them (`aims`, `even`, `swaps`).
+Belongs here: counts of each topic's partitions on each member, the spread that plans state, and its
+lower bound. Does not: spreading topics (`aims`, `even`, `swaps`).
 """
 
 from typing import NamedTuple
@@ -12,7 +12,10 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Pairs(NamedTuple):
-    """Number of partitions of each topic on each member that has some: int64 arrays."""
+    """Number of partitions, `size`, for each pair of a topic and a member that owns some of it.
+
+    int64 arrays of equal length.
+    """
 
     topic: Int64
     member: Int64
@@ -20,16 +23,16 @@ class Pairs(NamedTuple):
 
 
 def pairs(problem: Problem, owner: Int32) -> Pairs:
-    """Count partitions by topic and member, ascending by both."""
+    """Count the partitions of each topic on each member; in order of topic, then member."""
     members = max(len(problem.members), 1)
     number, sizes = _sizes(problem, owner)
     return Pairs(number // members, number % members, sizes)
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
-    """Return the pairs with partitions, as topic x M + member, and each pair's partition count.
+    """Return the number of each pair that has partitions, and its partition count.
 
-    int64 arrays, ascending by pair.
+    A pair's number is topic x M + member. int64 arrays, ascending by number.
     """
     every = _table(problem, owner)
     if every is None:
@@ -40,28 +43,31 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Return the partitions of every pair, by number; None if most would be empty."""
+    """Return the partition count of every pair, indexed by its number; None if most would be 0."""
     if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
 
 
 def _numbers(problem: Problem, owner: Int32) -> Int64:
-    """Return the pair number of each partition with an owner."""
+    """Return the number of the pair (topic, owner) of each partition that has an owner."""
     number = problem.topic_of * np.int64(len(problem.members)) + owner
     return number if owner.size and owner.min() >= 0 else number[owner >= 0]
 
 
 def even_shares(problem: Problem) -> Int64:
-    """Return the lower bound on each topic's largest share, int64 of shape (T,); at least 1."""
+    """Return each topic's even share: partitions over subscribers, rounded up; at least 1.
+
+    int64 of shape (T,). No assignment has a lower largest share.
+    """
     readers = np.maximum(problem.subscriber_counts, 1)
     return np.maximum(-(-problem.partition_counts // readers), 1)
 
 
 def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
-    """Return the worst topic's largest share and even share: numerator and denominator.
+    """Return the largest share and the even share of the topic whose ratio of the two is highest.
 
-    (0, 1) if nothing is assigned.
+    Returns (0, 1) if nothing is assigned.
 
     Examples
     --------
@@ -78,10 +84,10 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
 
 
 def is_even(problem: Problem, owner: Int32) -> bool:
-    """Whether every topic's shares differ by at most one partition, the best possible spread.
+    """Return whether the shares of every topic differ by at most one partition: the best spread.
 
-    Shares of N // S and N // S + 1 have the least sum of squares for a topic of N partitions and S
-    readers. The sum over all topics is at its minimum only if the sum of every topic is.
+    For a topic with N partitions and S readers, shares of N // S and N // S + 1 have the least sum
+    of squares. The total over all topics is minimal only if the sum of each topic is.
     """
     sizes = _table(problem, owner)
     if sizes is None:

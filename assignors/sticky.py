@@ -1,6 +1,6 @@
 """Sticky assignment (KIP-54, KIP-341): even loads, then the fewest moves, then spread topics.
 
-Belongs here: the rule, and its closed form for equal subscriptions. Does not: different
+Belongs here: the order of the steps, and a closed form for equal subscriptions. Does not: different
 subscriptions (`flow`), spreading topics afterwards (`aims`, `swaps`), racks (`aims`,
 `rack_affinity`), conflicting claims (`claims`).
 """
@@ -25,24 +25,24 @@ from assignors.spread import even_shares, is_even
 def sticky(
     problem: Problem, *, stickiness_first: bool = False, max_moves: int | None = None
 ) -> Assignment:
-    """Assign with decreasingly minimal loads, then the most partitions kept, then topics spread.
+    """Make loads as even as possible, then keep the most partitions, then spread topics.
 
-    Decreasingly minimal: the most loaded member has as few partitions as possible, then the second
-    heaviest, and so on. No assignment has a lower KIP-54 balance score. Spread: each topic is on as
-    many members as possible (`aims` has the order of all aims).
+    The loads are decreasingly minimal: the most loaded member has as few partitions as possible,
+    then the second most loaded, and so on. No assignment has a lower KIP-54 balance score. A topic
+    is spread if it is on as many members as possible (`aims` lists all aims in order).
 
     Parameters
     ----------
     problem
-        P partitions, M members. Weights are ignored. Unclaimed partitions return to owners of older
-        generations, the newest first. If racks are given, ties go to members in the rack of a
-        replica (KIP-881), never at the cost of another aim.
+        P partitions, M members. Weights are ignored. Partitions that nobody claims now return to an
+        earlier owner, preferably the newest. If racks are given, a choice between equally good
+        assignments prefers members in the rack of a replica (KIP-881).
     stickiness_first
-        Never move an owned partition; place the others as evenly as that allows (KIP-54's
-        "fairest sticky" alternative).
+        Never move an owned partition, and place the others as evenly as possible (the "fairest
+        sticky" alternative of KIP-54).
     max_moves
-        Maximum number of moved partitions. If balance needs more, none moves, as with
-        `stickiness_first`. None: as many as balance needs.
+        Maximum number of moved partitions. If even loads need more, none moves, as with
+        `stickiness_first`. None: no limit.
 
     Returns
     -------
@@ -51,9 +51,10 @@ def sticky(
 
     Notes
     -----
-    Equal subscriptions: O(P), or O(P log P) if members have to give up partitions. Different ones:
-    a min-cost flow over topics and members. Spread is exact if all topics can be even, or if the
-    network of `aims` is small enough; else found by a bounded search (`swaps`).
+    With equal subscriptions: O(P), or O(P log P) if members have to give up partitions. With
+    different subscriptions: a min-cost flow over topics and members. The spread is optimal if all
+    topics can be even, or if the flow network of `aims` is small enough. Otherwise it comes from a
+    bounded search (`swaps`).
 
     Examples
     --------
@@ -90,7 +91,7 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    """Whether members are in a replica's rack for some partitions and not for others."""
+    """Return whether some, but not all, of the members' racks have replicas of some partitions."""
     near = [
         rack in replicas
         for replicas in problem.rack_sets
@@ -101,7 +102,10 @@ def _racks_matter(problem: Problem) -> bool:
 
 
 def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
-    """Exchange partitions by rack: within topics; without earlier claims, also between topics."""
+    """Exchange partitions within topics so that more are in a replica's rack.
+
+    Unless there are earlier owners, also exchange partitions between topics.
+    """
     near = deal_by_rack(problem, owner)
     if problem.earlier is not None:
         return near
@@ -109,7 +113,10 @@ def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
 
 
 def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
-    """Solve for even loads and few moves. Racks are ignored: here they would concentrate topics."""
+    """Return owners with even loads and the fewest moves.
+
+    Racks are ignored: in this step they would put a topic on few members.
+    """
     if problem.equal_subscriptions:
         return _place(problem, problem.owner if keep_all else _give_up_surplus(problem))
     if (problem.owner < 0).all():
@@ -122,10 +129,10 @@ def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _give_up_surplus(problem: Problem) -> Int32:
-    """Take each member's surplus over its even share, from the topics it has most of.
+    """Make members with more than an even share give up partitions of the topics they have most of.
 
-    With P = q M + r, r members have q + 1 partitions: first those that already own as many, so that
-    the fewest give one up.
+    With P = q M + r, r members keep q + 1 partitions and the others q. Members that already own
+    more than q come first, so that as few partitions as possible are given up.
     """
     owned = problem.owner[problem.owner >= 0]
     counts = np.bincount(owned, minlength=len(problem.members))
@@ -144,10 +151,11 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Order partitions by owner; owners keep their first ones and give up their last ones.
+    """Return an order of the partitions, by owner, so that each owner keeps its first ones.
 
-    Within an owner, partitions of a topic with a small share come first. Among equal shares, topics
-    come in a different order for each owner, so that owners do not all give up the same topic.
+    An owner's n-th partition of a topic has the rank n / even share of the topic, and low ranks
+    come first. For equal ranks, the order of topics differs between owners, so that not all owners
+    give up the same topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)
@@ -163,10 +171,10 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
 
 
 def _place(problem: Problem, owner: Int32) -> Int32:
-    """Give partitions without an owner to the members with the fewest.
+    """Give partitions without an owner to the members with the fewest partitions.
 
-    Partitions are dealt by topic and number to the members in turns, so that all members get
-    similar parts of a topic.
+    Members take partitions in turns, in order of topic and number, so that they get similar parts
+    of each topic.
     """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))

@@ -1,7 +1,7 @@
-"""Sticky lag-aware assignment: move a partition only if that balances lag enough.
+"""Sticky lag-aware assignment: move a partition only if that makes the lag balanced enough.
 
-Belongs here: the options, the limits they set, and the start of the plan. Does not: placing
-orphans (`placement`), finding moves (`relief`), the number of moves (`path`).
+Belongs here: the options, their limits, and the start of the plan. Does not: placing partitions
+without an owner (`placement`), finding moves (`relief`), the number of moves (`path`).
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from assignors.problem import Float64, Int64, InvalidProblemError, Problem
 from assignors.relief import relieve
 from assignors.sticky import sticky
 
-# Largest work: sums divided by capacities stay within the range of floats.
+# Maximum work of a partition, so that sums divided by capacities stay within the range of floats.
 _MOST_WORK = 1e200
 
 
@@ -33,10 +33,11 @@ def sticky_lag_aware(
     max_topic_count_skew: int | None = None,
     effort: int | None = 200_000,
 ) -> Assignment:
-    """Keep the current assignment, place orphans, then relieve the most loaded member step by step.
+    """Keep the owners, place orphans, then relieve the most loaded member step by step.
 
-    A member's load is the predicted work of its partitions, lag + arrival rate x horizon, over its
-    capacity. Loads are compared with a lower bound that no assignment can beat.
+    Orphans are partitions without an owner. A partition's work is lag + arrival rate x horizon; a
+    member's load is the work of its partitions divided by its capacity. The highest load is
+    compared with its lower bound over all assignments.
 
     Parameters
     ----------
@@ -47,34 +48,36 @@ def sticky_lag_aware(
     band_floor
         Do nothing while the highest load is at most this many records above the lower bound.
     enough
-        Highest load that needs no further move, in the unit of loads; None: only the band decides.
+        A load that is low enough: no partition moves while the highest load is at or below it.
+        None: only the band decides.
     horizon
-        Seconds ahead for which work is predicted; 0, or unknown rates: only lag counts.
+        Number of seconds ahead for which arrivals count as work. If 0, or if rates are unknown,
+        only lag counts.
     max_moves
-        Maximum number of moved partitions; None: as many as help. Orphans are always placed.
+        Maximum number of moved partitions; None: no limit. Orphans do not count: all are placed.
     max_count_skew
-        How far the spread of members' partition counts may exceed that of `sticky`; None: no limit.
-        If the present counts exceed it, they are evened out first, if `max_moves` suffices.
-        Only this step may raise the highest load.
+        By how much the range of members' partition counts may exceed that of `sticky`; None: no
+        limit. If the present counts exceed the limit, they are evened out first, if `max_moves`
+        allows this. Only this step may raise the highest load.
     max_topic_count_skew
-        Maximum partitions of one topic on a member beyond its even share; None: no limit.
+        By how much a member's partitions of one topic may exceed its even share; None: no limit.
     effort
-        Maximum number of pairs of members to compare; None: no limit. Bounds planning to seconds if
-        a group is very large or its limits are narrow. Once it is spent, the best plan so far is
-        returned, and its outcome states this.
+        Maximum number of pairs of members to compare; None: no limit. It keeps planning within
+        seconds if a group is very large or its limits are narrow. Once the effort is spent, the
+        best plan so far is returned, and its outcome states this.
 
     Returns
     -------
     Assignment
         With outcome, a reason for every move, and the frontier: the highest load after each number
-        of moves, also beyond `max_moves`. The highest load never rises (except when counts are
-        evened out, see above). A larger `max_moves` never leads to a higher load.
+        of moves, also beyond `max_moves`. The highest load never rises, except when counts are
+        evened out. A larger `max_moves` never leads to a higher load.
 
     Notes
     -----
     Greedy: the next step is the one that removes the most excess load for each partition moved
     (`relief`). If the band cannot be reached, the last steps are omitted if together they
-    relieve almost nothing. Partitions without work never move for load.
+    relieve almost nothing. No partition without work moves to balance loads.
 
     Examples
     --------
@@ -132,7 +135,7 @@ def _start(
     topic_skew: int | None,
     effort: Effort,
 ) -> Ledger:
-    """Return the start of the path: complete, and within the limits if possible."""
+    """Return the state before the first step: all partitions placed, within limits if possible."""
     limits = _limits(problem, count_skew, topic_skew)
     ledger = _keep_and_place(problem, weights, limits, even=count_skew is not None)
     if ((ledger.counts < limits.fewest) | (ledger.counts > limits.most)).any():
@@ -142,7 +145,7 @@ def _start(
             ledger = Ledger(problem, even, weights, limits)
     orphans = problem.owner < 0
     if goal.bound and orphans.any():
-        # Orphans have no owner yet, so placing them elsewhere counts as no move.
+        # Orphans have no present owner, so they can change places here without counting as moves.
         for _ in relieve(ledger, orphans, target=goal.renewed, effort=effort):
             pass
     return ledger
@@ -151,12 +154,11 @@ def _start(
 def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) -> Limits:
     none = Limits.none(problem)
     fewest, most, most_of_topic = none.fewest, none.most, none.most_of_topic
-    # A skew beyond the number of partitions has no further effect, and could overflow int64.
+    # A skew above the number of partitions limits nothing, and could overflow int64.
     everything = problem.partition_total
     if count_skew is not None:
         fewest, most = _even_counts(problem)
-        # count_skew widens the range of counts: half of it lowers the minimum, the rest raises the
-        # maximum.
+        # Half of count_skew lowers the minimum count, the other half raises the maximum.
         skew = min(count_skew, 2 * everything)
         fewest, most = fewest - skew // 2, most + (skew - skew // 2)
     if topic_skew is not None:
@@ -166,7 +168,7 @@ def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) ->
 
 
 def _even_counts(problem: Problem) -> tuple[Int64, Int64]:
-    """Return each member's fewest and most partitions if counts are as even as possible."""
+    """Return each member's fewest and most partitions when counts are as even as possible."""
     if not problem.equal_subscriptions:
         counts = sticky(problem).counts
         return counts, counts
@@ -187,7 +189,7 @@ def _keep_and_place(problem: Problem, weights: Float64, limits: Limits, *, even:
 
 
 def _even_room(problem: Problem, orphans: int) -> Int64:
-    """Return each member's partition count if orphans are placed only to even out these counts."""
+    """Return each member's partition count if orphans are placed by counts only, not by load."""
     if not problem.equal_subscriptions:
         return Assignment(problem, flow.solve(problem, keep_all=True)).counts
     counts = Assignment(problem, problem.owner).counts

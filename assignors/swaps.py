@@ -1,7 +1,7 @@
-"""Spreading topics by swaps, if the network of all aims is too large or has no solver.
+"""Spread topics by swaps, if the flow network of `aims` is too large or OR-Tools is missing.
 
-Belongs here: a bounded search over partition counts of topics on members. Does not: the exact
-solution (`aims`).
+Belongs here: a bounded search over the counts of each topic's partitions on each member. Does not:
+the exact solution (`aims`).
 """
 
 import numpy as np
@@ -14,24 +14,25 @@ Mask = npt.NDArray[np.bool_]
 
 # Maximum of topics x members x steps: a few tenths of a second.
 _WORK = 10_000_000
-# Minimum number of steps: fewer would change almost nothing.
+# If fewer steps than this are possible, none is taken, since they would change almost nothing.
 _FEWEST_STEPS = 100
 
 
 def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32:
-    """Swap partitions between members as long as a swap spreads one topic and concentrates none.
+    """Swap partitions between members as long as a swap spreads a topic and concentrates none.
 
-    A step takes a partition from the member with the largest share of a topic over the even share,
-    and chooses receiver and returned topic by the gain in squared shares. Loads stay the same,
-    except that two members may exchange theirs; the number of moved partitions stays the same; no
-    share grows beyond the share that the step reduces.
+    Each step reduces the share that is largest compared to its topic's even share. The member with
+    this share gives a partition of the topic to another member and usually gets one of another
+    topic back; both are chosen to reduce the sum of squared shares most. The loads stay the same,
+    except that two members may exchange them. The number of moved partitions stays the same, and no
+    share grows beyond the one that the step reduces.
 
     Parameters
     ----------
     problem
         P partitions of T topics, M members.
     owner
-        int32 of shape (P,): the start.
+        Owners before the swaps, int32 of shape (P,).
     keep_all
         Never move an owned partition.
 
@@ -41,8 +42,8 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
 
     Notes
     -----
-    O(T M) a step, at most 10^7 / (T M) steps, and none if this is less than 100. Ends when no swap
-    of two partitions helps, which need not be the optimum.
+    O(T M) per step, at most 10^7 / (T M) steps, and none if this is less than 100. The search ends
+    when no single swap helps, even if several together would.
     """
     steps = _WORK // max(len(problem.topics) * len(problem.members), 1)
     if steps < _FEWEST_STEPS:
@@ -57,7 +58,7 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
 
 
 class _Search:
-    """The current partitions of each topic on each member, int64 of shape (T, M)."""
+    """The search; `held` counts the partitions of each topic on each member, shape (T, M)."""
 
     def __init__(self, problem: Problem, owner: Int32, *, keep_all: bool) -> None:
         self.held = _matrix(problem, owner)
@@ -69,7 +70,7 @@ class _Search:
         self.stuck = np.zeros(self.held.shape, dtype=bool)
 
     def step(self) -> bool:
-        """Take the best swap for the largest share that has one; return whether there was any."""
+        """Make the best swap for the largest share that a swap can reduce; False: there is none."""
         excess = np.where(self.stuck | (self.held <= 1), 0.0, self.held / self.even[:, None])
         while excess.size and excess.max() > 0:
             topic, giver = (int(at) for at in divmod(int(np.argmax(excess)), excess.shape[1]))
@@ -86,10 +87,10 @@ class _Search:
         return False
 
     def _gains(self, topic: int, giver: int) -> Int64:
-        """Return the gain for each returned topic and receiver, int64 of shape (T + 1, M).
+        """Return the gain for each topic given back and each receiver, int64 of shape (T + 1, M).
 
-        The last row is a move without return, possible if the giver has one partition more than the
-        receiver. 0 or less: no step.
+        The last row is a move with nothing given back. It is allowed if the giver has exactly one
+        partition more than the receiver. 0 or less: the step is not allowed or does not help.
         """
         held, owned = self.held, self.owned
         off = held[topic, giver] - held[topic] - 1
@@ -130,7 +131,10 @@ def _matrix(problem: Problem, owner: Int32) -> Int64:
 
 
 def _deal(problem: Problem, held: Int64) -> Int32:
-    """Return owners with `held` partitions of each topic: first those they own, then free ones."""
+    """Return owners with `held` partitions of each topic on each member.
+
+    Members keep partitions that they own as far as `held` allows.
+    """
     owner = problem.owner.copy()
     mine = np.flatnonzero(owner >= 0)
     key = problem.topic_of[mine] * np.int64(held.shape[1]) + owner[mine]

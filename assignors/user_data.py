@@ -1,4 +1,4 @@
-"""The user data of Kafka's StickyAssignor: the partitions a member claims, as bytes (KIP-54).
+"""The user data of Kafka's StickyAssignor (KIP-54): bytes that list the partitions a member claims.
 
 Belongs here: both versions of the format, byte for byte. Does not: conflicting claims (`claims`).
 
@@ -7,8 +7,8 @@ Belongs here: both versions of the format, byte for byte. Does not: conflicting 
     version 0    [topic [partition]]
     version 1    [topic [partition]] generation
 
-An array is an int32 length and its elements, a topic an int16 length and UTF-8, a partition and a
-generation an int32, all big-endian. The versions differ only in their end.
+An array (in brackets) is an int32 length and its elements. A topic is an int16 length and UTF-8.
+Partitions and generations are int32. All integers are big-endian.
 """
 
 import struct
@@ -18,7 +18,7 @@ from typing import Final
 
 from assignors.problem import InvalidProblemError
 
-_NO_GENERATION: Final = -1  # Kafka's own clients write this before they have a generation
+_NO_GENERATION: Final = -1  # Kafka's own clients write -1 before they have a generation
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class UserData:
 
 
 def encode(data: UserData) -> bytes:
-    """Write user data: version 1 if the generation is known, else version 0.
+    """Return user data as bytes: in version 1 if the generation is known, else in version 0.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def encode(data: UserData) -> bytes:
 
 
 def decode(data: bytes) -> UserData:
-    """Read user data of either version; empty user data claims nothing.
+    """Parse user data of either version. Empty bytes claim no partitions.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The one definition of a valid assignment.
+"""The definition of a valid assignment.
 
-Belongs here: the invariants that every assignor guarantees; tests, asset checks and publication
-use this one definition. Does not: the quality of an assignment (`metrics`).
+Belongs here: the invariants that every assignor guarantees, as checked by tests, asset checks and
+publication. Does not: the quality of an assignment (`metrics`).
 """
 
 import numpy as np
@@ -14,15 +14,15 @@ _SHOWN = 5
 
 
 def violations(problem: Problem, assignment: Assignment) -> list[str]:
-    """List the violations of an assignment; empty when it is valid.
+    """Return the violations of an assignment; an empty list if it is valid.
 
-    Valid: one entry for each partition; each partition of a topic with subscribers has an owner;
-    every owner is a member of the group and subscribes to the topic.
+    An assignment is valid if it has one entry per partition, if each partition of a topic with
+    subscribers has an owner, and if each owner is a member and subscribes to the topic.
 
     Parameters
     ----------
     problem
-        P partitions, M members. Need not be the same object as `assignment.problem`.
+        P partitions, M members. May be another object than `assignment.problem`.
     assignment
         The assignment to check.
 
@@ -57,14 +57,14 @@ def violations(problem: Problem, assignment: Assignment) -> list[str]:
 
 
 def _subscribes(problem: Problem, members: Int32, topics: Int32) -> npt.NDArray[np.bool_]:
-    """Whether each member subscribes to the topic at the same index."""
+    """Return whether each member subscribes to the topic at the same index of `topics`."""
     if problem.dense:
         reads: npt.NDArray[np.bool_] = problem.reads[topics, members]
         return reads
     every = np.repeat(
         np.arange(len(problem.members), dtype=np.int64), np.diff(problem.subscription_offsets)
     )
-    subscribed = every * len(problem.topics) + problem.subscription_topics  # ascending
+    subscribed = every * len(problem.topics) + problem.subscription_topics  # in ascending order
     pairs = np.int64(len(problem.topics)) * members + topics
     nearest = np.append(subscribed, -1)[subscribed.searchsorted(pairs)]
     subscribes: npt.NDArray[np.bool_] = nearest == pairs

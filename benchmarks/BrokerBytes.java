@@ -8,15 +8,16 @@ import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
 /**
- * Prints the bytes that brokers have sent over each of their listeners: BrokerBytes PID... The output is a line
- * of JSON per broker: listener to bytes, the broker's own metric {@code outgoing-byte-total}.
+ * Prints the number of bytes that brokers have sent over each of their listeners. The arguments are the brokers'
+ * process ids. Each line of output is a JSON object for one broker, from listener to the broker's own metric
+ * {@code outgoing-byte-total}.
  */
 final class BrokerBytes {
     private static final String METRICS = "kafka.server:type=socket-server-metrics,listener=*,networkProcessor=*";
 
     private BrokerBytes() {}
 
-    /** Query one broker after the other. */
+    /** Queries one broker after the other. */
     public static void main(String[] pids) throws Exception {
         for (String pid : pids) {
             VirtualMachine broker = VirtualMachine.attach(pid);

@@ -29,15 +29,16 @@ import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Times one assignor on one problem: Peers.java FILE PEER WARM_UPS RUNS. Prints one line per run with its
- * nanoseconds, then one line per member with its partitions. Building the peer's input is not timed.
+ * Times an assignor of Kafka, or a published loop, on one problem: Peers.java FILE PEER WARM_UPS RUNS. The last two
+ * lines of output are lists: nanoseconds of each run, and number of partitions of each member. Building the input is
+ * not timed.
  */
 public final class Peers {
     private final int[] counts;
     private final int[][] subscriptions;
     private final int[] owner;
     private final long[] lags;
-    /** Number of each member's rack, and the racks of each partition's replicas as bits; or none. */
+    /** The number of each member's rack. In the next field, each partition has a bit per rack with a replica. */
     private final int[] rackOfMember;
     private final int[] racksOfPartition;
     private final String[] topics;
@@ -70,7 +71,7 @@ public final class Peers {
         return values;
     }
 
-    /** The result of a run: its duration and the partitions of each member. */
+    /** A timed run, which returns the number of partitions of each member. */
     private interface Run {
         int[] result();
     }
@@ -238,7 +239,7 @@ public final class Peers {
         return rows.stream().map(row -> row.stream().mapToInt(x -> x).toArray()).toArray(int[][]::new);
     }
 
-    /** KAFKA-5337's loop: partitions by descending lag, each to the subscriber with the least lag. */
+    /** The loop of KAFKA-5337: per topic, partitions by descending lag, each to the member with the fewest of them. */
     private int[] lagAware() {
         int[][] subscribers = subscribers();
         int[] result = new int[members.length];
@@ -264,7 +265,7 @@ public final class Peers {
         return result;
     }
 
-    /** KIP-49's loop: topics with fewest subscribers first, each partition to the least loaded. */
+    /** The loop of KIP-49: topics with the fewest subscribers first, each partition to the least loaded member. */
     private int[] fair() {
         int[][] subscribers = subscribers();
         Integer[] order = new Integer[counts.length];

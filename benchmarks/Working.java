@@ -16,8 +16,9 @@ import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * A consumer that measures its own work, see benchmarks/working.py: Working SERVERS GROUP TOPIC NAME LOG CV SECONDS...,
- * one for each partition. The end of the standard input makes it write its log and end.
+ * A consumer that logs its own work, as benchmarks/working.py describes: Working SERVERS GROUP TOPIC NAME LOG CV
+ * SECONDS... There is one argument SECONDS for each partition. At the end of standard input, the process writes its
+ * log and ends.
  */
 final class Working {
     private static final Duration WAIT = Duration.ofMillis(200);

@@ -1,9 +1,9 @@
-"""Side-by-side measurements against Kafka's own assignors: `make bench`.
+"""Benchmarks. `make bench` compares Fairlead's assignors with Kafka's own.
 
-`speed` measures time, with the peers in Java in the same run; `quality` measures the balance and
-moves of plans on seeded scenarios; `report` prints and draws both.
+`speed` measures their time, and the time of Kafka's Java assignors in the same run. `quality`
+measures balance and moves of plans on seeded scenarios. `report` prints and draws the results.
 """
 
 from fairlead.common.threads import one_thread
 
-one_thread()  # the same as in processes of the command line
+one_thread()  # as in processes of the command line

@@ -1,4 +1,4 @@
-"""Assignors compared with Kafka's own, in speed and quality of plans: `python -m benchmarks`.
+"""Compare assignors with Kafka's own, in speed and quality of plans: `python -m benchmarks`.
 
 Belongs here: running `speed` and `quality`, and writing results.json. Does not: measuring.
 """

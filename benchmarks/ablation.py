@@ -1,11 +1,11 @@
 """The effect of each rule and constant of the analysis: `python -m benchmarks.ablation [NAME ...]`.
 
 Belongs here: switching one rule off, or changing one constant by a third, and counting wrong
-answers. Does not: the stories, groups and loops (`stories`, `random_scenarios`, `loop`).
+diagnoses. Does not: the stories, groups and loops (`stories`, `random_scenarios`, `loop`).
 
-A rule is switched off by a function that finds nothing. Constants are the numbers at module level,
-found by reading the modules; each is raised and lowered by a third in all modules that import it.
-Closed loops take minutes per change: only rules are measured with them, by `--loops`.
+A rule is switched off by replacing its function with one that finds nothing. Constants are all
+numbers at module level. Each is raised and lowered by a third in every module that imports it.
+Closed loops take minutes per change, so `--loops` runs them only for rules, not for constants.
 """
 
 import ast
@@ -38,9 +38,9 @@ from benchmarks.stories.__main__ import mark as mark_story
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: By kind of random groups: whether consumers read like real clients, and the number of groups.
+#: For each kind of random groups: whether they are real groups (`random_scenarios`), and how many.
 GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
-#: Scenarios that are left out because they are the slowest.
+#: Scenarios that closed loops omit because they are the slowest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
 _HOURS: Final = 48.0
 _THIRD: Final = 1.0 / 3.0
@@ -50,19 +50,19 @@ def _no_partition(of: Any, *_: Any, **__: Any) -> Any:
     return np.zeros(getattr(of, "series", of).partitions, dtype=bool)
 
 
-#: Constants that are not tuned: conversions, limits of arithmetic, memory and messages, defaults of
-#: Kafka, and values fixed by the interface of `fairlead decide`.
+#: Constants that are not tuned: unit conversions, limits of floats, of memory and of the length of
+#: messages, Kafka's defaults, and values that the interface of `fairlead decide` fixes.
 LIMITS: Final = frozenset(
     (
         *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
         *("LARGEST_RATE", "_LEAST", "_MOST", "_STEP", "_ANY", "ROUNDS", "NEAR", "_EQUAL", "SLACK"),
         *("AT_ONCE", "_SIZES", "NAMED", "MOST_PLANS"),
         *("SLACK_S", "_WIDE", "STAYS_S", "_ROUNDING_S", "_EXACT_S", "_UNKNOWN"),
-        *("SAMPLES_NEEDED", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from others
+        *("SAMPLES_NEEDED", "MOSTLY", "_AUTO_COMMIT_S"),  # computed from other constants
     )
 )
 
-#: Rules by name: module, function, and the function that takes its place.
+#: Rules by name: the module, its function, and the function that replaces it.
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "producers' batches": ("commits", "_in_batches", _no_partition),
     "throttled partitions": (
@@ -93,7 +93,7 @@ RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One change: a rule switched off, or a constant times a factor; neither: no change."""
+    """One change: a rule switched off, or a constant times a factor. With neither: no change."""
 
     name: str
     rule: str = ""
@@ -102,7 +102,7 @@ class Variant:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Apply the change to the modules of this process during the block."""
+        """Apply the change to this process's modules; undo it at the end of the context."""
         module, name, instead = self.module, self.name.split()[0], None
         if self.rule:
             module, name, instead = RULES[self.rule]
@@ -122,7 +122,7 @@ class Variant:
 
 
 def constants() -> Iterator[tuple[str, str, Any]]:
-    """Yield module, name and value of each number at module level in the analysis."""
+    """Yield module, name and value of each number at module level in `fairlead.domain.analysis`."""
     for found in pkgutil.iter_modules(analysis.__path__):
         module = importlib.import_module(f"{analysis.__name__}.{found.name}")
         for line in ast.parse(Path(str(module.__file__)).read_text()).body:
@@ -152,7 +152,10 @@ def variants() -> list[Variant]:
 
 
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
-    """Count wrong answers after a change: stories, random groups, and goals of closed loops."""
+    """Apply a change; return wrongly answered stories, shares of wrong diagnoses, and missed goals.
+
+    Goals are checked only with `loops`.
+    """
     with variant.applied():
         row: dict[str, Any] = {
             "stories": [
@@ -170,7 +173,10 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
 
 
 def _loops() -> dict[str, Any]:
-    """Return missed goals, and partition-minutes over the objective, of all quick scenarios."""
+    """Run the closed loops without the slowest; return missed goals and time over the objective.
+
+    The time is in partition-minutes, summed over all scenarios.
+    """
     others = json.loads(LOOPS.read_text())["courses"]
     courses = []
     for name, scenario in SCENARIOS.items():
@@ -192,7 +198,7 @@ def _loops() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all changes, or those whose names start with a prefix; keep the other results."""
+    """Measure all changes, or those whose names start with NAME, and update ablation.json."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
     options.add_argument("--processes", type=int, default=2, help="how many at once")

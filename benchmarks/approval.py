@@ -1,11 +1,11 @@
 """Time from an approval to the record in the plan topic: `python -m benchmarks.approval`.
 
-Belongs here: one waiting plan per round, approved by SQL, the command, the job or a page, with a
-real `dagster dev`; printing, and writing approval.json. Does not: making plans, nor whether
+Belongs here: storing one plan per round, approving it by SQL, the command, the job or a page while
+`dagster dev` runs, printing, and writing approval.json. Does not: making plans, or whether
 consumers follow them (`reaction`).
 
-Rounds begin at random moments, since the sensor ticks at fixed intervals. Approval and record are
-dated by the database and by the record, on one machine.
+The sensor ticks at fixed intervals, so rounds begin at random moments. An approval's time comes
+from the database, a record's time from the record. Both are on the same machine.
 """
 
 import random
@@ -39,7 +39,7 @@ from tests.stored import plan_history
 RESULTS: Final = Path(__file__).with_name("approval.json")
 GROUP, TOPIC, MEMBERS, PARTITIONS = "approval", "records", ("one", "two"), 4
 SETTINGS: Final = f'discovery.include = ["{GROUP}"]\n'
-#: Goals in seconds: for the median of ten rounds, and for each round.
+#: Goals in seconds: maximum of the median over ten rounds, and maximum of each round.
 MEDIAN_S, LONGEST_S = 20.0, 40.0
 SECRET: Final = "s" * 40
 #: Seconds between two ticks of the sensor; rounds begin at a random moment between ticks.
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def approving(installation: Installation, dagster: str, address: str) -> dict[str, Approve]:
-    """Return the four ways to approve."""
+    """Return the four ways to approve, by name."""
 
     def by_sql(plan: StoredPlan) -> None:
         with psycopg.connect(installation.url) as connection:
@@ -129,7 +129,7 @@ def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
 
 
 def proposed(store: PlanStore) -> StoredPlan:
-    """Store a plan that waits for approval; the next plan moves its partitions back."""
+    """Store a plan that waits for approval. Each plan gives partition 0 to the other member."""
     halves = np.split(np.arange(PARTITIONS, dtype=np.int32), 2)
     turn = len(plan_history(store, GROUP)) % 2
     owned = {name: {TOPIC: halves[(turn + place) % 2]} for place, name in enumerate(MEMBERS)}
@@ -143,7 +143,7 @@ def proposed(store: PlanStore) -> StoredPlan:
 
 @contextmanager
 def members(servers: str) -> Iterator[None]:
-    """Run consumers that follow no plans, so that the group never rebalances."""
+    """Run consumers that follow no plans, so that publishing a plan causes no rebalance."""
     config: dict[str, Any] = {"bootstrap_servers": servers, "group_id": GROUP}
     with ExitStack() as stack:
         running = [
@@ -160,7 +160,7 @@ def members(servers: str) -> Iterator[None]:
 
 @contextmanager
 def pages(url: str) -> Iterator[str]:
-    """Serve pages on which a person behind a proxy may approve; yield the pages' address."""
+    """Serve the web pages, with approval allowed through a proxy; yield their address."""
     with logins(url) as make:
         engine = create_store_engine(make("fairlead_web"))
         web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})

@@ -1,9 +1,9 @@
-"""A made-up week of a consumer group whose skew drifts, for the backtest in docs/backtest.md.
+"""A made-up week of a consumer group with drifting skew, for the backtest in docs/backtest.md.
 
-`python -m benchmarks.backtest FOLDER` writes it as a warehouse of samples; then
-`FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders --json > FILE` replays it, and
+`python -m benchmarks.backtest FOLDER` writes the week as a warehouse of samples. Then
+`FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders --json > FILE` replays the week, and
 `python -m benchmarks.backtest --draw FILE` draws docs/backtest.svg.
-Belongs here: the week. Does not: the simulation (`benchmarks.simulation`), or the backtest
+Belongs here: the week. Does not: the simulation (`benchmarks.simulation`), the backtest
 (`fairlead.surfaces.backtest`).
 """
 
@@ -41,9 +41,9 @@ STEP_S = 30.0
 EVERY_S = 600.0
 TOPICS = (40, 30, 10, 20)
 PARTITIONS = sum(TOPICS)
-RECORDS_PER_S = 10_000.0  # of all partitions together, averaged over a day
-MEMBER_PER_S = 1_900.0  # the rate that one member can process
-# Ten members: two join on Wednesday at noon, and the first one leaves on Saturday.
+RECORDS_PER_S = 10_000.0  # arrivals at all partitions together, averaged over a day
+MEMBER_PER_S = 1_900.0  # records that one member can process per second
+# There are ten members at first. Two join on Wednesday at noon, and one leaves on Saturday.
 CHANGES = (
     MemberChange(2.5 * 86_400, 10, joins=True),
     MemberChange(2.5 * 86_400, 11, joins=True),
@@ -52,7 +52,7 @@ CHANGES = (
 
 
 def week(seed: int = 1) -> ScenarioWorld:
-    """Return the week: shares of partitions follow Zipf's law and drift; load varies by hour."""
+    """Return the week. Partitions' shares follow Zipf's law and drift; load depends on the hour."""
     scenario = Scenario(
         name="week",
         what="a week whose skew drifts",
@@ -70,7 +70,7 @@ def week(seed: int = 1) -> ScenarioWorld:
 
 
 def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Return the rate of each partition in each stretch: records/s, shape (stretches, P)."""
+    """Return each partition's rate in each time interval, records/s, shape (stretches, P)."""
     popularity = rng.permutation(-0.7 * np.log(np.arange(1, PARTITIONS + 1)))
     rates = np.empty((stretches, PARTITIONS))
     for number in range(stretches):
@@ -81,7 +81,7 @@ def _drifting(stretches: int, rng: np.random.Generator) -> npt.NDArray[np.float6
 
 
 class Recorder(ByAssignor):
-    """A controller that writes a sample at each decision, and never plans."""
+    """A controller that writes a sample at each decision instead of planning."""
 
     def __init__(self, archive: SampleArchive) -> None:
         super().__init__("range")
@@ -89,7 +89,7 @@ class Recorder(ByAssignor):
         self.samples = 0
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Record a sample, without columns that the backtest does not read."""
+        """Write a sample with only those columns that the backtest reads; return no plan."""
         at = MONDAY + timedelta(seconds=moment.at - START.timestamp())
         sample_id = f"{at:%Y%m%dT%H%M%S.%fZ}-00000000"
         series, problem = moment.series(), moment.problem
@@ -115,7 +115,7 @@ class Recorder(ByAssignor):
 
 
 def draw(report: dict[str, Any], path: Path = PLOT) -> None:
-    """Draw the worst time lag and the moves so far over time, from the command's JSON."""
+    """Draw worst time lag and number of moves so far over time, from `fairlead backtest --json`."""
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 
@@ -142,7 +142,7 @@ def draw(report: dict[str, Any], path: Path = PLOT) -> None:
 
 
 def main() -> None:
-    """Write the week to a folder, or draw its replay."""
+    """Write the week to a folder, or draw the results of a backtest."""
     options = harness.parser(__doc__)
     what = options.add_mutually_exclusive_group(required=True)
     what.add_argument("folder", metavar="FOLDER", nargs="?", help="for the warehouse")

@@ -1,6 +1,6 @@
-"""Plain confluent-kafka consumers under KIP-848, many per process, that report their partitions.
+"""Plain confluent-kafka consumers under KIP-848 that record changes of their partitions.
 
-Belongs here: running enough consumers for groups of the measured size. Does not: anything about
+Belongs here: running many consumers per process, enough for large groups. Does not: anything about
 plans.
 """
 
@@ -14,9 +14,9 @@ from typing import Final, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
-#: Seconds between two polls of a consumer: the maximum delay of a recorded change.
+#: Seconds between two polls of a consumer: a change is recorded at most this much too late.
 TURN_S: Final = 0.01
-#: Seconds. Time limit for consumers that hang.
+#: Seconds after which waiting for consumers fails.
 DEADLINE_S: Final = 240.0
 
 
@@ -27,7 +27,7 @@ class Seat:
     Parameters
     ----------
     group, name, topic
-        Its group, its client id, and the topic that it reads.
+        The consumer's group, its client id, and the topic that it reads.
     """
 
     group: str
@@ -46,9 +46,9 @@ class Change:
     seat
         The consumer.
     gained
-        Whether the partitions were assigned; otherwise, they were revoked.
+        True: the partitions were assigned. False: they were revoked.
     partitions
-        Their numbers.
+        Partition numbers.
     """
 
     at: float
@@ -58,14 +58,14 @@ class Change:
 
 
 class Members:
-    """Consumers in separate processes. A context manager, which kills them on exit.
+    """Consumers in separate processes. As a context manager, it kills the processes on exit.
 
     Parameters
     ----------
     servers
         Addresses of brokers.
     seats
-        The consumers, which are dealt to the processes in turn.
+        The consumers, which are distributed to the processes in turns.
     processes
         Number of processes.
     config
@@ -99,7 +99,7 @@ class Members:
             process.join()
 
     def take(self, wait_s: float = 0.0) -> list[Change]:
-        """Return the changes since the last call; wait for the first one up to a time-out."""
+        """Return the changes since the last call; if there is none, wait up to `wait_s` for one."""
         taken: list[Change] = []
         try:
             taken.append(self._changes.get(timeout=max(wait_s, 0.001)))
@@ -113,7 +113,7 @@ class Members:
         return taken
 
     def until(self, wanted: Mapping[Seat, set[int]]) -> list[Change]:
-        """Wait until every member owns the wanted partitions; return all changes since `take`."""
+        """Wait until members own exactly the wanted partitions; return changes since `take`."""
         deadline, taken = time.monotonic() + DEADLINE_S, self.take()
         while self.owned != wanted:
             if time.monotonic() > deadline:
@@ -139,7 +139,7 @@ def _open(config: Mapping[str, str], seat: Seat, changes: "Queue[Change]") -> Co
 
     def assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
-        consumer.pause(partitions)  # only assignments are measured, not reading
+        consumer.pause(partitions)  # only assignments are measured, so do not read
         tell(True, partitions)  # noqa: FBT003
 
     def revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:

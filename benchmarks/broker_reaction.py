@@ -1,12 +1,14 @@
-"""Time until a group that is assigned by a broker has adopted a plan.
+"""Time until a group whose partitions the broker assigns (KIP-848) has adopted a plan.
 
 `python -m benchmarks.broker_reaction`
 
-Belongs here: a separate broker with the assignor `fairlead`, and a database; groups of plain
-confluent-kafka consumers; successive plans, each of which exchanges a tenth of the partitions;
-the time from a plan's record until the last partition was revoked and assigned, and partitions
-that were revoked needlessly; printing, and writing broker_reaction.json. Does not: the consumers
-(`broker_members`), following (`fairlead.workflows.following`).
+A separate broker has the assignor `fairlead`; the groups are plain confluent-kafka consumers. Each
+plan exchanges a tenth of the partitions. The benchmark measures the time from the plan's record
+until the last partition was assigned, and counts partitions that were revoked needlessly.
+
+Belongs here: publishing successive plans, the measurements, printing, and writing
+broker_reaction.json. Does not: the consumers (`broker_members`), waiting until the broker has
+adopted a plan (`fairlead.workflows.following`).
 """
 
 import statistics
@@ -37,9 +39,9 @@ from fairlead.workflows.rebalancing import BrokerAdoption
 from fairlead.workflows.reconciling import reconcile
 
 RESULTS: Final = Path(__file__).with_suffix(".json")
-EACH: Final = 6  # partitions of each member, of one topic
+EACH: Final = 6  # partitions per member; all are of one topic
 SETTLES_S: Final = 60.0
-#: Number of consumer processes: one core is left for the broker, and one for the planner.
+#: Number of consumer processes: few, so that cores are left for the broker and the planner.
 PROCESSES: Final = 2
 
 Owners = npt.NDArray[np.int64]
@@ -52,13 +54,15 @@ class Adopted:
     Parameters
     ----------
     verified_s
-        Seconds from the beginning of the publication until its record was sent: verification,
-        the database, and fencing other publishers.
-    target_s, adopted_s
-        Seconds from then until the planner knew that the broker's target is the plan's, and until
-        the last partition was revoked or assigned.
+        Seconds from the start of the publication until the record was sent. This includes
+        verification, database access, and fencing other publishers.
+    target_s
+        Seconds from the record until the planner knew that the broker's target assignment is that
+        of the plan.
+    adopted_s
+        Seconds from the record until the last partition was revoked or assigned.
     triggers
-        Number of triggers.
+        Number of rebalance triggers that joined the group.
     moved
         Number of partitions that the plan moves.
     revoked_needlessly
@@ -97,7 +101,7 @@ class Measured:
         self._owner: Owners = np.repeat(np.arange(members), EACH)
 
     def run(self, plans: int) -> list[Adopted]:
-        """Let the group adopt the plans one after the other; the first one is not counted."""
+        """Publish one plan more than `plans`; return the adoption of all except the first."""
         create_topics(self._settings.bootstrap_servers, {self.topic: self.count})
         engine = create_store_engine(self._url)
         with ExitStack() as stack:
@@ -115,7 +119,7 @@ class Measured:
                 )
             )
             adopted = [self._adopt() for _ in range(plans + 1)]
-        return adopted[1:]  # before the first plan, targets are from Kafka's uniform assignor
+        return adopted[1:]  # the first starts from an assignment of Kafka's uniform assignor
 
     def _adopt(self) -> Adopted:
         self._settle()
@@ -171,7 +175,7 @@ class Measured:
             yield adoption, time.monotonic()
 
     def _settle(self) -> None:
-        """Wait until the group is stable, because real plans are minutes apart."""
+        """Wait until the group is stable, as it is between real plans, which are minutes apart."""
 
         def settled() -> bool:
             self._members.take()
@@ -231,7 +235,7 @@ def main() -> None:
 
 
 def measure(heartbeat_ms: int, sizes: Sequence[int], plans: int) -> list[dict[str, Any]]:
-    """Return a row for groups of each size, each with a separate broker."""
+    """Measure one group of each size, each on a separate broker; return a row for each."""
     heartbeat = {
         "group.consumer.heartbeat.interval.ms": str(heartbeat_ms),
         "group.consumer.min.heartbeat.interval.ms": str(heartbeat_ms),

@@ -1,7 +1,6 @@
-"""Consumers of the three clients with one interface: each polls on its own thread until stopped.
+"""Consumers of the three Python clients with one interface; each consumer polls on its own thread.
 
-Belongs here: differences between the clients. Does not: measurements with them (`rebalance`,
-`drain`).
+Belongs here: differences between the clients. Does not: measurements (`rebalance`, `drain`).
 """
 
 import asyncio
@@ -23,17 +22,17 @@ Client = Literal["kafka-python", "aiokafka", "confluent-kafka"]
 CLIENTS: Final[tuple[Client, ...]] = ("kafka-python", "aiokafka", "confluent-kafka")
 WAIT_S: Final = 0.1
 
-#: Handles a fetch, given the number of records of each partition.
+#: Handles the records that a poll returned; the argument is their number.
 Work = Callable[[int], None]
 
 
 class Member:
-    """One consumer on a thread. A context manager: it joins on entry and leaves at the end.
+    """One consumer on a thread. As a context manager, it joins on entry and leaves on exit.
 
     Parameters
     ----------
     work
-        Called with the number of records of every fetch, before the next one.
+        Called after each poll with the number of returned records, before the next poll.
     """
 
     def __init__(self, work: Work = lambda _: None) -> None:
@@ -56,7 +55,7 @@ class Member:
         raise NotImplementedError
 
     def _join(self) -> None:
-        """Let the consumer join; note the time, by the performance counter."""
+        """Let the consumer join its group, and set `joined_at` from `time.perf_counter`."""
         self.joined_at = time.perf_counter()
         self._thread.start()
 
@@ -90,7 +89,7 @@ class KafkaPythonMember(Member):
 
 
 class AiokafkaMember(Member):
-    """An aiokafka consumer on an event loop of its own."""
+    """An aiokafka consumer with its own event loop."""
 
     def __init__(
         self, topics: Sequence[str], *, follow: bool, work: Work = lambda _: None, **config: Any
@@ -143,11 +142,11 @@ class ConfluentMember(Member):
         settings = {name.replace("_", "."): value for name, value in config.items()}
         self._consumer = PlanConsumer(settings, options=options) if follow else Consumer(settings)
         self._topics = list(topics)
-        self._consumer.list_topics(timeout=60)  # connect before joining
+        self._consumer.list_topics(timeout=60)  # connect first, so that only the join is timed
 
     def _join(self) -> None:
-        # A follower reads the coordination topic first; after this call it joins, like a plain
-        # consumer.
+        # Before this call, a follower reads the coordination topic, so only the join itself is
+        # timed, as with a plain consumer.
         self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked)
         super()._join()
 

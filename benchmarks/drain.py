@@ -1,12 +1,12 @@
 """The benefit of plans under a steady, skewed load: `python -m benchmarks.drain`.
 
 Belongs here: producers and consumers at fixed rates on a real broker, groups that read the same
-records at the same time under four different assignors, and each group's lag. Does not: the cost
-of following plans at a rebalance (`rebalance`).
+records at the same time under four different assignors, and each group's lag. Does not: the time
+that following plans adds to a rebalance (`rebalance`).
 
-The plans are made as in the pipeline, without Spark: the gateway measures lag and owners, arrival
-rates are the differences of two snapshots, `sticky-lag-aware` plans, the plan is sent to the plan
-topic, and followers rejoin after reading it.
+Plans are made as in the pipeline, but without Spark: the gateway reads lag and owners, arrival
+rates are differences between two samples, and `sticky-lag-aware` computes the assignment. The plan
+is sent to the plan topic, and followers rejoin after reading it.
 """
 
 import time
@@ -76,15 +76,15 @@ Sample = Mapping[str, Any]
 
 @dataclass
 class Course:
-    """One group over time.
+    """Measurements of one group over time.
 
     Parameters
     ----------
     name
-        The assignor, or the planner.
+        A key of `GROUPS`: how the group's partitions are assigned.
     at_s, heaviest, total, consumed
-        One value per sample: seconds since the beginning; lag of the most loaded consumer and of
-        all consumers; records consumed so far.
+        One value per sample: seconds since the start, lag of the most loaded consumer, lag of all
+        consumers, and number of records consumed so far.
     plans
         Number of published plans.
     """
@@ -134,7 +134,7 @@ class Group:
         self.start(number)
 
     def covered(self) -> bool:
-        """Whether every partition has a consumer."""
+        """Return whether every partition has a consumer."""
         return sum(len(member.owned) for member in self._members.values()) == TOPICS * PARTITIONS
 
     def stop(self) -> None:
@@ -143,7 +143,7 @@ class Group:
             self._members.popitem()[1].__exit__(None, None, None)
 
     def note(self, sample: Sample, since: float) -> None:
-        """Add a sample of the group's state."""
+        """Add the values of a sample to `course`; `since` is when the benchmark started."""
         committed, owner = np.maximum(sample["committed"], 0), np.array(sample["owner"])
         lag = np.maximum(sample["end"], 0) - committed
         by_member = np.bincount(owner[owner >= 0], weights=lag[owner >= 0], minlength=1)
@@ -163,7 +163,7 @@ class Planner:
         self._before: tuple[float, npt.NDArray[np.int64]] | None = None
 
     def plan(self, sample: Sample) -> None:
-        """Publish a plan from the measurements, if it changes owners."""
+        """Compute a plan from a sample and the previous one; publish it if it changes owners."""
         name, end = self.group.group_id, np.maximum(sample["end"], 0)
         at, before = time.monotonic(), self._before
         self._before = at, end
@@ -198,7 +198,7 @@ class Planner:
 
 
 def rates(topics: list[str]) -> dict[tuple[str, int], float]:
-    """Return the rate of each partition, in records a second, skewed by Zipf's law."""
+    """Return the rate of each partition, in records per second; the rates follow Zipf's law."""
     weights = 1.0 / np.arange(1, TOPICS * PARTITIONS + 1) ** SKEW
     np.random.default_rng(5).shuffle(weights)
     each = weights / weights.sum() * LOAD * CONSUMERS * CONSUMER_RATE
@@ -206,7 +206,7 @@ def rates(topics: list[str]) -> dict[tuple[str, int], float]:
 
 
 def measure(servers: str, seconds: float) -> list[Course]:
-    """Run all groups at once on the same records."""
+    """Run all groups at the same time on the same records; return their measurements."""
     topics = [f"drain-{number}" for number in range(TOPICS)]
     plan_topic = GROUPS["plans"]["plan_topic"]
     create_topics(servers, {**dict.fromkeys(topics, PARTITIONS), plan_topic: 1})
@@ -285,7 +285,7 @@ def main() -> None:
 
 
 def summary(course: Course) -> tuple[str, ...]:
-    """Return the figures of the second half."""
+    """Return a table row with the group's figures in the second half of the run."""
     half = len(course.at_s) // 2
     consumed = course.consumed[-1] - course.consumed[half]
     arrived = consumed + course.total[-1] - course.total[half]

@@ -1,9 +1,10 @@
-"""Diagnoses of random groups whose reports of work are flawed, with and without the reports.
+"""Diagnoses of random groups whose reports of work have flaws.
 
-Belongs here: counting by cause and by flaw, and the goals. Does not: drawing groups
-(`random_scenarios`), or marking diagnoses (`scoring`).
+`python -m benchmarks.flawed_reports` diagnoses each group twice for the same arrivals: with its
+reports and without them.
 
-`python -m benchmarks.flawed_reports`. Each group is diagnosed twice, with the same arrivals.
+Belongs here: counting by cause and by flaw, and the goals. Does not: drawing random groups
+(`random_scenarios`), deciding whether a diagnosis is right (`scoring`).
 """
 
 import time
@@ -20,7 +21,7 @@ from benchmarks.scoring import Marked, mark
 
 RESULTS: Final = Path(__file__).with_name("flawed_reports.json")
 SEED: Final = 1
-#: Group number, whether the group's consumers report, and the diagnoses.
+#: Number of the group, whether its consumers report, and its diagnoses.
 Result = tuple[int, bool, list[Marked]]
 
 
@@ -63,7 +64,7 @@ def _marked(job: tuple[int, bool]) -> Result:
 
 
 def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Count wrong diagnoses by cause and flaw; list groups with more of them if they report."""
+    """Count wrong diagnoses by cause and flaw; list groups with more wrong ones if they report."""
     by_cause: dict[str, Counter[str]] = {}
     by_flaw: dict[str, Counter[str]] = {}
     wrong: dict[int, Counter[str]] = {}

@@ -1,8 +1,9 @@
-"""Planning a fleet from recorded snapshots, and the time per step: `python -m benchmarks.fleet`.
+"""Time to plan a fleet of groups from recorded snapshots: `python -m benchmarks.fleet`.
 
-Belongs here: the planning run at several sizes, through Dagster, on one core and two, and with a
-giant among small groups, each in a separate process; and lower bounds for its steps. Does not:
-the snapshots (`recorded`), fetching from a broker (`fleet_fetch`).
+Belongs here: timing a planning run through Dagster for two sizes of the fleet; timing its Spark
+step on one core and two, and with one giant among small groups; lower bounds for the steps. Each
+measurement has its own process. Does not: making the snapshots (`recorded`), fetching from a
+broker (`fleet_fetch`).
 """
 
 import json
@@ -50,9 +51,9 @@ CORES: Final = 2
 GIANT: Final = 1_000_000  # partitions of the giant group, a thousand per member
 GIB: Final = 2**30
 GOALS: Final = ("12 at most", "1.6 at least", "1.5 at most", "0.1 at most")
-#: A run that logs its events only to Dagster's database, not to the benchmark's output.
+#: Run config with which Dagster logs events only to its database, not to the benchmark's output.
 QUIET: Final = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
-#: A function that measures fleets of some sizes, with a warehouse and a database URL.
+#: A function that measures, given a warehouse, the sizes of the fleet's groups, and a database URL.
 Measure = Callable[[Warehouse, list[Size], str], dict[str, Any]]
 CONFIG: Final = """
 [[policies]]
@@ -97,7 +98,7 @@ def main() -> None:
 
 
 def fleet(groups: int) -> Size:
-    """Return the size of a fleet with a number of groups."""
+    """Return the size of a fleet with this number of groups."""
     return Size(groups, EACH, MEMBERS)
 
 
@@ -115,8 +116,9 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
-    """Run a measurement with its own JVM and Postgres; the start of Spark is not timed."""
-    # Otherwise one Spark core would use two CPUs: for the JVM, and for Python's workers.
+    """Start a Postgres and Spark, then run a measurement with them."""
+    # Restrict the CPUs, because Spark on one core would use two: for the JVM, and for its Python
+    # workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with surroundings(cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()
@@ -125,7 +127,10 @@ def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any
 
 @contextmanager
 def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
-    """Start a Postgres, and make the environment and Dagster's home use it."""
+    """Start a Postgres, and set environment variables so that Fairlead and Dagster use it.
+
+    Yields the warehouse and the URL of Fairlead's database.
+    """
     with folder() as place, postgres() as server:
         url = server.url("fairlead")
         (place / "fairlead.toml").write_text(CONFIG)
@@ -147,7 +152,7 @@ def surroundings(cores: int) -> Iterator[tuple[Warehouse, str]]:
 
 
 def planning_run(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
-    """Run the planning assets, from the snapshot on, through Dagster on Postgres."""
+    """Time a Dagster run of the assets from `partition_lag` to `assignment_plan`."""
     remember(url, write(warehouse, sizes))
     job = dg.define_asset_job(
         "recorded",
@@ -189,14 +194,17 @@ def work_of_steps(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]
 
 
 def candidates_alone(warehouse: Warehouse, sizes: list[Size], _: str) -> dict[str, Any]:
-    """Time the Spark step that plans; `small_s` ends with the last of the small groups."""
+    """Time the Spark step that computes candidates.
+
+    `small_s`: seconds until all small groups are done; `all_s`: until the giant is, too.
+    """
     snapshot, names = with_lag(warehouse, sizes)
     spark, policy = build_session(load_settings().spark), load_settings().policies[0]
     began = time.time()
     write_candidates(spark, warehouse, snapshot, dict.fromkeys(names, policy), GroupMemories())
     all_s = time.time() - began
     ends = sorted(task_ends(spark))
-    small = ends[:-1] if len(sizes) > 1 else ends  # without the giant's task, which ends last
+    small = ends[:-1] if len(sizes) > 1 else ends  # the giant's task ends last
     return {"small_s": small[-1] - began, "all_s": all_s}
 
 
@@ -213,7 +221,7 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
 
 
 def remember(url: str, snapshot: GroupSnapshot) -> None:
-    """Store the memories of an already planned fleet: the speeds of half of its members."""
+    """Store findings as if the fleet had been planned before: capacities of half of its members."""
     at = snapshot.snapshot_at - timedelta(minutes=15)
     speed = Capacity(200.0, measured=True, at=at.timestamp())
     found = {
@@ -256,13 +264,13 @@ def task_ends(spark: SparkSession) -> Iterator[float]:
 
 
 def spark_answer(url: str) -> Any:
-    """Return an answer of Spark's REST API."""
+    """Return the parsed response of Spark's REST API."""
     with urllib.request.urlopen(url) as answer:  # noqa: S310 - this process's own session
         return json.load(answer)
 
 
 def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
-    """Time the lower bounds of the steps, on the same rows."""
+    """Time operations that the steps cannot do without, on the same rows: their lower bounds."""
     snapshot, _ = with_lag(warehouse, sizes)
     spark = build_session(load_settings().spark)
     lag = spark.read.parquet(f"{warehouse.path}/lag/{snapshot}")
@@ -293,7 +301,10 @@ def discard(rows: DataFrame) -> None:
 
 @contextmanager
 def watched_memory() -> Iterator[Callable[[], int]]:
-    """Sample the memory of this process and its children; the yielded function returns the peak."""
+    """Watch the memory of this process, its children and Postgres.
+
+    Yields a function that returns the peak in bytes.
+    """
     samples, done = [0], threading.Event()
     postgres = [
         process for process in psutil.process_iter(["name"]) if process.info["name"] == "postgres"

@@ -1,10 +1,10 @@
-"""Speed of fetching a fleet, compared with Kafka's own tool: `python -m benchmarks.fleet_fetch`.
+"""Time to read all lags, compared with Kafka's own tool: `python -m benchmarks.fleet_fetch`.
 
-Belongs here: a cluster with many groups; in turns, a snapshot of all groups with lag, and the same
-by Kafka's consumer-group tool, compared partition by partition; printing, and writing
-fleet_fetch.json. Does not: planning a fleet from recorded snapshots.
+Belongs here: a cluster with many groups; reading the lag of all groups with Fairlead and with
+Kafka's consumer-group tool in turns; comparing the lags of each partition; printing, and writing
+fleet_fetch.json. Does not: planning a fleet (`fleet`).
 
-There are three brokers, because one process may not open enough files for all partitions.
+There are three brokers, because one process cannot open enough files for all partitions.
 """
 
 import sys
@@ -43,8 +43,8 @@ HOW = (
 GOAL = 2.0
 ROUNDS = 7
 GROUPS, PARTITIONS_EACH, LIVE, MEMBERS = 200, 100, 20, 2
-UNCOMMITTED = 0.02  # share of the partitions
-RECORDS = 10  # maximum per partition
+UNCOMMITTED = 0.02  # share of partitions without a committed offset
+RECORDS = 10  # maximum number of records per partition
 DEADLINE_S = 120.0
 
 Lags = dict[tuple[str, str, int], int | None]
@@ -58,15 +58,15 @@ class Result:
     Parameters
     ----------
     groups, live, partitions
-        Numbers of groups, of groups with members, and of partitions that they read.
+        Number of all groups, of groups with members, and of partitions that all groups read.
     our, snapshot_s, lag_s
-        Fairlead's total time; its part for connecting and fetching; its part for Parquet and Spark.
+        Fairlead's total time, and its parts: connecting and fetching, and Parquet and Spark.
     spread_s
-        Maximum time between the offsets of a snapshot.
+        Time between the first and the last offset that a snapshot reads.
     tool_s, tool_start_s
-        The time of Kafka's tool, and of its start.
+        Total time of Kafka's tool, and the time that it needs to start.
     ratio, ratio_without_start
-        The tool's time over Fairlead's time.
+        The tool's time, with and without its start, divided by Fairlead's total time.
     rounds
         Fairlead's and the tool's time in each round.
     """
@@ -87,7 +87,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Round:
-    """One round of Fairlead."""
+    """Fairlead's times and lags in one round."""
 
     snapshot_s: float
     lag_s: float
@@ -96,7 +96,7 @@ class Round:
 
     @property
     def whole_s(self) -> float:
-        """The total time."""
+        """Total time in seconds."""
         return self.snapshot_s + self.lag_s
 
 
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: Bench) -> Result:
-    """Let both sides read all lags, in turns; fail if their lags differ."""
+    """Let Fairlead and Kafka's tool read all lags in turns; raise an error if lags differ."""
 
     def turn(number: int) -> tuple[Round, float, float]:
         ours = by_fairlead(servers, spark, place / f"warehouse-{number}", groups)
@@ -157,7 +157,7 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups:
     """Fetch all groups as the assets do, and measure their lag."""
     began = time.perf_counter()
     with KafkaGateway(KafkaSettings(bootstrap_servers=servers)) as gateway:
-        gateway.list_groups()  # leaves out groups that no member ever joined
+        gateway.list_groups()  # timed, although it omits groups that no member ever joined
         snapshot = gateway.snapshot([name(number) for number in range(groups)])
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))
@@ -184,7 +184,7 @@ def tool(servers: str, *arguments: str) -> str:
 
 
 def lags_by_kafka(output: str) -> Lags:
-    """Read the tool's column LAG."""
+    """Parse the column LAG of the tool's output."""
     lags: Lags = {}
     for line in output.splitlines():
         cells = line.split()
@@ -199,7 +199,7 @@ def lags_by_kafka(output: str) -> Lags:
 def require_equal(ours: Lags, theirs: Lags) -> None:
     """Raise an error if our lags differ from those of the tool.
 
-    For groups without members, the tool omits partitions without a commit.
+    Partitions without a commit are not compared if the group has no members: the tool omits them.
     """
     ours_committed = {key: lag for key, lag in ours.items() if lag is not None}
     theirs_committed = {key: lag for key, lag in theirs.items() if lag is not None}
@@ -221,7 +221,7 @@ def fleet(servers: str, groups: int) -> Iterator[None]:
         )
         for number in range(groups)
     ]
-    for start in range(0, groups, 20):  # creating thousands at once blocks brokers
+    for start in range(0, groups, 20):  # creating thousands of topics in one request blocks brokers
         for created in admin.create_topics(topics[start : start + 20]).values():
             created.result(DEADLINE_S)
     random = np.random.default_rng(0)
@@ -234,12 +234,12 @@ def fleet(servers: str, groups: int) -> Iterator[None]:
 
 
 def produce(servers: str, ends: np.ndarray) -> None:
-    """Append a number of records to each partition."""
+    """Append `ends[g, p]` records to partition `p` of the topic of group `g`."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
             "queue.buffering.max.messages": int(ends.sum()) + 1,
-            # librdkafka would log each topic that a broker does not know yet.
+            # Otherwise librdkafka logs an error for each topic that a broker does not know yet.
             "topic.metadata.propagation.max.ms": int(DEADLINE_S * 1000),
             "log_level": 3,
         }
@@ -258,10 +258,10 @@ def produce(servers: str, ends: np.ndarray) -> None:
 
 
 def commit(admin: AdminClient, offsets: np.ndarray, chosen: np.ndarray) -> None:
-    """Commit the offsets of the chosen partitions, for each group in one request."""
+    """Commit the offsets of the chosen partitions, with one request per group."""
     pending = list(range(len(offsets)))
     deadline = time.monotonic() + DEADLINE_S
-    while pending:  # a coordinator refuses topics that it does not know yet
+    while pending:  # repeat, since a coordinator refuses topics that it does not know yet
         if time.monotonic() > deadline:
             sys.exit(f"{len(pending)} groups could not commit")
         answers = {}
@@ -280,7 +280,7 @@ def commit(admin: AdminClient, offsets: np.ndarray, chosen: np.ndarray) -> None:
 
 
 def join(servers: str, leaving: ExitStack) -> None:
-    """Let consumers join the first groups without fetching; wait until they own all partitions."""
+    """Start consumers that fetch nothing in some groups; wait until they own all partitions."""
     consumers = []
     for number in range(LIVE):
         for member in range(MEMBERS):
@@ -290,7 +290,7 @@ def join(servers: str, leaving: ExitStack) -> None:
                     "group.id": name(number),
                     "client.id": f"{name(number)}-{member}",
                     "enable.auto.commit": False,
-                    "max.poll.interval.ms": 1_800_000,  # no polls while measuring
+                    "max.poll.interval.ms": 1_800_000,  # for lack of polls
                     "session.timeout.ms": 45_000,
                 }
             )
@@ -308,7 +308,7 @@ def join(servers: str, leaving: ExitStack) -> None:
 
 
 def name(number: int) -> str:
-    """Return the name of a group, and of the topic that it reads."""
+    """Return the name of a group; the topic that it reads has the same name."""
     return f"fleet-{number:04}"
 
 

@@ -1,7 +1,7 @@
 """Common code of benchmarks: command line, rounds in turns, medians, results and tables.
 
-Belongs here: reading options before anything starts, separating the output of measured programs
-from the benchmark's own, and writing results. Does not: the measurements, nor their services
+Belongs here: reading options before anything starts, keeping the output of measured programs out
+of the benchmark's own, and writing results. Does not: the measurements, their services
 (`services`).
 """
 
@@ -40,11 +40,11 @@ class Bench:
     Parameters
     ----------
     options
-        The options of its command line.
+        The parsed options of its command line.
     console
         The console for its output.
     results
-        The file with its figures, beside the module.
+        The JSON file for its figures, beside the module.
     load
         The machine's load average over one minute, at the start.
     """
@@ -56,7 +56,7 @@ class Bench:
 
     @property
     def keeps(self) -> bool:
-        """Return whether to write the figures for the docs; false in a trial run."""
+        """Whether the figures are written to `results`; false in a trial run."""
         return bool(self.options.answer == self.results)
 
     def log(self, *parts: object) -> None:
@@ -64,7 +64,7 @@ class Bench:
         self.console.log(*parts)
 
     def show(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print a table; the first column is aligned left, the others right."""
+        """Print a table with the first column aligned left and the others right."""
         table = Table()
         for number, heading in enumerate(headings):
             table.add_column(heading, justify="right" if number else "left")
@@ -73,7 +73,7 @@ class Bench:
         self.console.print(f"\n[bold]{title}[/bold]", table)
 
     def write(self, figures: Mapping[str, Any]) -> None:
-        """Write figures, with a description of the machine."""
+        """Write figures and a description of the machine to `results`."""
         machine = {
             "processor": platform.machine(),
             "cpus": os.cpu_count(),
@@ -86,7 +86,7 @@ class Bench:
 
 
 def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentParser:
-    """Return a benchmark's argument parser, with its docstring and the default number of rounds."""
+    """Return an argument parser; `doc` is the benchmark's docstring, `rounds` the default."""
     found = argparse.ArgumentParser(description=(doc or "").partition("\n\n")[0])
     if rounds is not None:
         found.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
@@ -95,16 +95,16 @@ def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentPa
 
 @contextmanager
 def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench]:
-    """Read the command line; from then on, only the benchmark itself prints.
+    """Parse the command line; inside the context, only the yielded benchmark prints.
 
-    All other output of this process and its children goes to a log in `LOGS`: for example, clients
-    that outlive their broker log errors. If the benchmark fails, the error is printed.
+    All other output of this process and its children goes to a log file in `LOGS`, such as errors
+    of clients that outlive their broker. If the benchmark fails, its error is printed.
     """
     options.add_argument(
         "--answer", type=Path, default=results, help="where figures go, if not beside the others"
     )
     given = options.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # lets context managers exit
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that context managers exit
     LOGS.mkdir(parents=True, exist_ok=True)
     path = LOGS / f"{results.stem}.log"
     terminals = os.dup(1), os.dup(2)
@@ -128,9 +128,9 @@ def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list
     Parameters
     ----------
     sides
-        Called with the number of the round.
+        The functions to compare. Each is called with the round's number; warm-ups count, too.
     warm_ups
-        Number of rounds before the first that counts.
+        Number of additional rounds at the beginning whose results are omitted.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """Time one call."""
+    """Return the duration of one call."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began
@@ -158,7 +158,7 @@ def median(values: Iterable[float], digits: int = 3) -> float:
 
 
 def rounded(value: Any, digits: int = 3) -> Any:
-    """Round every float in lists and dicts."""
+    """Return a value with every float in it rounded, also inside dicts and lists."""
     if isinstance(value, Mapping):
         return {name: rounded(part, digits) for name, part in value.items()}
     if isinstance(value, list):
@@ -167,6 +167,6 @@ def rounded(value: Any, digits: int = 3) -> Any:
 
 
 def apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function of a module in a new process, which imports only that module."""
+    """Call a function in a new process, which imports only the function's module."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()

@@ -1,7 +1,7 @@
-"""The time of common queries at ten million rows of lag.
+"""Duration of common SQL queries on a history with ten million rows of lag.
 
-Belongs here: a month of history of twenty groups, the queries, and timing them. Does not: storing
-(`store`), nor the database's query plans (`tests/fairlead/store/test_explain.py`).
+Belongs here: a month of history of twenty groups, the queries, and timing them. Does not: the time
+to store rows (`store`), Postgres's query plans (`tests/fairlead/store/test_explain.py`).
 """
 
 import time
@@ -127,7 +127,7 @@ class Reading:
 
 
 def measure(engine: Engine) -> list[Reading]:
-    """Fill the database, and run all queries; the client reads all rows."""
+    """Fill the database; time all queries until the client has read all rows."""
     for statement in FILL:
         with transaction(engine) as connection:
             connection.execute(text(statement))
@@ -137,7 +137,7 @@ def measure(engine: Engine) -> list[Reading]:
 
 
 def ask(engine: Engine, question: str) -> Reading:
-    """Time a query, after running it once."""
+    """Time a query after running it once untimed."""
     with transaction(engine) as connection:
 
         def timed(_: int) -> tuple[float, int]:

@@ -1,7 +1,7 @@
-"""Fairlead and Dagster of this checkout, with separate services.
+"""An installation of Fairlead and Dagster from this checkout, with temporary services.
 
 Belongs here: settings and databases, running commands, Dagster's daemon and `dagster dev`, and
-queries to its UI. Does not: timing (`reaction`, `reaction_chain`).
+queries to Dagster's API. Does not: timing (`reaction`, `reaction_chain`).
 """
 
 import json
@@ -24,7 +24,7 @@ from benchmarks.services import folder, wait_until
 from fairlead.sandbox import Sandbox
 from tests.ui.running import free_port
 
-#: Seconds. Time limit for processes that hang.
+#: Seconds after which waiting for a process or state fails.
 PATIENCE_S: Final = 600.0
 STOP_S: Final = 60.0
 WORKSPACE: Final = str(ROOT / "workspace.yaml")
@@ -62,7 +62,7 @@ Event = tuple[str, str | None, float]
 
 @contextmanager
 def installed(settings: str) -> Iterator["Installation"]:
-    """Start a Kafka and a Postgres, and yield an installation that uses them."""
+    """Start Kafka and Postgres, and yield an installation that uses them."""
     with folder() as place:
         sandbox = Sandbox(place / "services")
         with sandbox as services:
@@ -75,13 +75,13 @@ class Installation:
     Parameters
     ----------
     place
-        A folder for the files.
+        A folder for settings, the warehouse and Dagster's home.
     sandbox
         The running services.
     servers
-        Kafka's addresses.
+        Addresses of the brokers.
     settings
-        Further lines of `fairlead.toml`, in addition to the addresses of the services.
+        Lines to add to `fairlead.toml`, which has the addresses of the services.
     """
 
     def __init__(self, place: Path, sandbox: Sandbox, servers: str, settings: str) -> None:
@@ -89,7 +89,7 @@ class Installation:
         self.warehouse = str(place / "warehouse")
         self.url = sandbox.postgres.url("fairlead")
         self._dagster_url = sandbox.postgres.url("dagster")
-        #: Settings of Spark for runs: a warm Spark, if there is one.
+        #: `spark.master` for commands and runs; "auto" uses a warm Spark if one is running.
         self.spark = "auto"
         place.joinpath("fairlead.toml").write_text(
             SETTINGS.format(folder=place, servers=servers, url=self.url) + settings
@@ -105,7 +105,7 @@ class Installation:
         self.run("fairlead", "db", "upgrade")
 
     def start(self, *words: str, in_a_group: bool = False) -> "subprocess.Popen[bytes]":
-        """Start a command of this checkout's environment, optionally in a new process group."""
+        """Start a program of this Python environment, optionally in a new process group."""
         return subprocess.Popen(
             [str(Path(sys.executable).with_name(words[0])), *words[1:]],
             cwd=ROOT,
@@ -114,7 +114,7 @@ class Installation:
         )
 
     def run(self, *words: str) -> dict[str, float]:
-        """Run a command to its end; return its duration and its processor time.
+        """Run a command until it ends; return its duration and its processor time.
 
         Raises
         ------
@@ -129,11 +129,11 @@ class Installation:
         return {"s": time.perf_counter() - began, "cpu_s": cpu_s() - spent}
 
     def rows(self, statement: str, *values: object) -> list[Any]:
-        """Return the rows of a query to the planner's database."""
+        """Return the rows of a query to Fairlead's database."""
         return _answered(self.url, statement, values)
 
     def events(self, run_id: str | None = None) -> list[Event]:
-        """Return the events of a run; None: of the newest run."""
+        """Return the events of a run, or of the newest run if `run_id` is None."""
         newest = "SELECT run_id FROM runs ORDER BY id DESC LIMIT 1"
         statement = (
             "SELECT dagster_event_type, step_key, extract(epoch FROM timestamp)::float8"
@@ -143,7 +143,7 @@ class Installation:
         return _answered(self._dagster_url, statement, (run_id,))
 
     def wait_for_state(self, group: str, *states: str) -> float:
-        """Wait until a group's plan has one of some states; return the time, by `perf_counter`."""
+        """Wait until a group's plan is in one of `states`; return the time, by `perf_counter`."""
         statement = b"SELECT 1 FROM fairlead.plan WHERE group_id = %s AND state = ANY(%s)"
         with psycopg.connect(self.url, autocommit=True) as connection:
             wait_until(
@@ -156,7 +156,7 @@ class Installation:
 
     @contextmanager
     def warm_spark(self) -> Iterator[None]:
-        """Run a warm Spark during the block."""
+        """Run a warm Spark until the end of the context."""
         self.run("fairlead", "spark", "up")
         try:
             yield
@@ -165,7 +165,7 @@ class Installation:
 
     @contextmanager
     def dagster_dev(self) -> Iterator[str]:
-        """Run `dagster dev` as `make dev` does; yields the UI's address."""
+        """Run `dagster dev` as `make dev` does; yield the UI's address."""
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         words = ("dagster", "dev", "-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(port))
@@ -174,7 +174,7 @@ class Installation:
 
     @contextmanager
     def running(self, *words: str, ready: Callable[[], bool] = lambda: True) -> Iterator[None]:
-        """Start a service, wait until it is ready, and run it until the block's end."""
+        """Start a service, wait until it is ready, and end it at the end of the context."""
         with self.start(*words, in_a_group=True) as process:
             try:
                 wait_until(
@@ -197,7 +197,7 @@ class Installation:
         config: Mapping[str, Any] | None = None,
         group: str | None = None,
     ) -> str:
-        """Launch a job by the query that a click in the UI sends; return the run's id."""
+        """Launch a job with the query that the UI sends after a click; return the run's id."""
         tags = [{"key": "dagster/partition", "value": group}] if group else []
         variables = {"job": job, "config": config or {}, "tags": tags}
         answer = _graphql(url, LAUNCH, variables)["launchRun"]
@@ -207,7 +207,7 @@ class Installation:
         return run_id
 
     def know(self, url: str, group: str) -> None:
-        """Add a partition to Dagster, as discovery does."""
+        """Add a partition for the group to Dagster, as discovery does."""
         _graphql(url, ADD_PARTITION, {"key": group})
 
     def wait_for_end(self, run_id: str) -> None:
@@ -222,7 +222,7 @@ class Installation:
 
 
 def cpu_s() -> float:
-    """Return the processor seconds of all ended children and their descendants."""
+    """Return the processor seconds of all children that have ended, and of their descendants."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -255,7 +255,7 @@ def _answers(url: str) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and its children."""
+    """End a process and its process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             os.killpg(process.pid, number)

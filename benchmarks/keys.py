@@ -1,18 +1,19 @@
 """Accuracy of `fairlead keys` on topics whose keys are known: `python -m benchmarks.keys`.
 
-Belongs here: topics of known keys on a real broker, and how far shares, intervals, the load of more
-partitions, and the time lag are from the truth; what a sample of a large topic takes; whether Spark
-agrees. Prints the tables of `docs/measurements.md`. Does not: any test.
+Belongs here: writing topics with known keys to a real broker; comparing estimated shares,
+intervals, loads with more partitions, and time lags with the truth; the cost of sampling a large
+topic. Prints the tables of `docs/measurements.md`. Does not: tests.
 
-Printed figures, and their goals:
+The printed figures have these goals:
 
-1. Topics of 1,000,000 records (Zipf 0.8, Zipf 1.1, one key with 31 %, uniform), samples of 50,000:
-   shares of the ten heaviest keys are within 2 percentage points, and nine in ten intervals
-   contain the true share.
-2. The forecast load of 24 and 18 partitions is within 5 % of the true one. One topic of 24
-   partitions is written and counted; for the others, murmur2 gives each record's partition.
-3. The forecast time lag with 24 partitions is within 20 % of that of a simulated group.
-4. A topic of 10,000,000 records takes the client 10 s and 200 MB; Spark has the same result.
+1. For samples of 50,000 from topics of 1,000,000 records (Zipf 0.8, Zipf 1.1, one key with 31 %,
+   uniform): the estimated shares of the ten heaviest keys are within 2 percentage points, and nine
+   in ten intervals contain the true share.
+2. The predicted load of each of 24 or 18 partitions is within 5 % of the true load. One topic of 24
+   partitions is really written and counted; for the others, murmur2 computes the true load.
+3. The predicted time lag with 24 partitions is within 20 % of that of a simulated group.
+4. Sampling a topic of 10,000,000 records takes 10 s and 200 MB in the client; Spark gets the same
+   result.
 """
 
 import argparse
@@ -44,13 +45,13 @@ Int64 = npt.NDArray[np.int64]
 
 
 def zipf(exponent: float) -> npt.NDArray[np.float64]:
-    """Return the probabilities of `KEYS` keys."""
+    """Return the probabilities of `KEYS` keys under Zipf's law with this exponent."""
     weights = 1 / np.arange(1, KEYS + 1) ** exponent
     return np.asarray(weights / weights.sum())
 
 
 def giant() -> npt.NDArray[np.float64]:
-    """Return the keys' probabilities: one has `GIANT` of the records, the others equal shares."""
+    """Return the probabilities of `KEYS` keys: `GIANT` for one key, equal ones for all others."""
     return np.append(GIANT, np.full(KEYS - 1, (1 - GIANT) / (KEYS - 1)))
 
 
@@ -63,7 +64,7 @@ TOPICS: dict[str, Callable[[], npt.NDArray[np.float64]]] = {
 
 
 def draw(name: str, records: int = RECORDS) -> Int64:
-    """Return the keys of a topic's records, in their order."""
+    """Return the keys of a topic's records, in the order of the records."""
     return np.random.default_rng(7).choice(KEYS, records, p=TOPICS[name]())
 
 
@@ -73,7 +74,7 @@ def named(key: int) -> bytes:
 
 
 def fill(servers: str, topic: str, keys: Int64, partitions: int, compression: str = "none") -> None:
-    """Write records as Java's producer places them."""
+    """Write records with these keys to the partitions that Java's producer would choose."""
     create_topics(servers, {topic: partitions})
     producer = Producer(
         {
@@ -99,25 +100,25 @@ def fill(servers: str, topic: str, keys: Int64, partitions: int, compression: st
 
 
 def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShares:
-    """Sample a topic's last day."""
+    """Sample the records of a topic's last day."""
     with open_log(settings.kafka, topic) as log:
         return KeyShares(log.sample(log.window(DAY_S), records, seed))
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
-    """Return the number of records of each partition, if murmur2 assigns the keys."""
+    """Return the number of records in each partition if murmur2 of keys chooses the partition."""
     place = np.array([partition_of(named(key), partitions) for key in range(KEYS)])
     return np.bincount(place[keys], minlength=partitions)
 
 
 def show(line: str) -> None:
-    """Print a line without buffering."""
+    """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def shares(settings: Settings, servers: str) -> None:
-    """Print the errors of shares, intervals, loads and time lags, over `SAMPLES` samples."""
+    """Print the errors of shares, intervals, loads and time lags in `SAMPLES` samples."""
     show("| topic | records | worst share, points | intervals | load of 24 | 18 | time lag |")
     for name in TOPICS:
         keys = draw(name)
@@ -156,9 +157,9 @@ def shares(settings: Settings, servers: str) -> None:
 
 
 def time_lag(found: KeyShares, real: Int64) -> float:
-    """Return the error of the forecast time lag of four consumers, compared with a simulated group.
+    """Return the relative error of the predicted time lag, compared with a simulated group.
 
-    The capacity of the consumers is a fifth less than the arrivals.
+    The group has four consumers, whose capacity is a fifth less than the arrivals.
     """
     rates = real / HORIZON_S
     capacities = np.full(4, rates.sum() / 4 / 1.25)
@@ -172,7 +173,7 @@ def time_lag(found: KeyShares, real: Int64) -> float:
 
 
 def simulate(rates: npt.NDArray[np.float64], capacities: npt.NDArray[np.float64]) -> float:
-    """Return the largest time lag of a partition after the horizon, in seconds."""
+    """Simulate a group until the horizon; return its worst time lag at the end, in seconds."""
     steps = int(HORIZON_S / STEP_S)
     parts, members = rates.size, capacities.size
     arrivals = np.random.default_rng(1).poisson(rates * STEP_S, (steps, parts))
@@ -200,7 +201,7 @@ def simulate(rates: npt.NDArray[np.float64], capacities: npt.NDArray[np.float64]
 
 
 def large(settings: Settings, servers: str) -> None:
-    """Print the cost of a sample of a large topic, and the difference from a larger sample."""
+    """Print the cost of sampling a large topic, and how much two samples of it differ."""
     fill(servers, "large", draw("zipf-1.1", LARGE), PARTITIONS)
     found = []
     for records in (100_000, 1_000_000):

@@ -1,12 +1,14 @@
-"""The closed loop, side by side: `python -m benchmarks.loop [NAME ...]`.
+"""The planner compared with other controllers, in closed loops: `python -m benchmarks.loop [NAME]`.
+
+In a closed loop, a controller's plans change a simulated group, and its next plans depend on that.
 
 Belongs here: running every scenario with every controller, and writing loop.json. Does not:
 the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses (`loop_diagnosis`,
-`loop_flips`), the accuracy of predictions (`loop_predictions`), or the simulation itself
+`loop_flips`), the accuracy of predictions (`loop_predictions`), the simulation itself
 (`benchmarks.simulation`).
 
-NAME is a scenario, `diagnosis`, `flips` or `predictions`. Without a name, everything is run and
-written to loop.json; `--report` draws tables and plot again from that file.
+NAMEs are scenarios, `diagnosis`, `flips` or `predictions`. Without NAME, everything is run and
+written to loop.json. `--report` writes tables and plot again from that file.
 """
 
 import json
@@ -40,7 +42,7 @@ _OTHERS: Final = ("diagnosis", "flips", "predictions")
 
 
 def main() -> None:
-    """Run everything, or the named parts; write results only if everything was run."""
+    """Run everything and write the results, or only run and print the named parts."""
     options = harness.parser(__doc__)
     options.add_argument(
         "names", nargs="*", choices=[[], *SCENARIOS, *_OTHERS], metavar="NAME", help="of a scenario"
@@ -84,7 +86,7 @@ def main() -> None:
 
 
 def measure(name: str) -> list[dict[str, Any]]:
-    """Run a scenario with every controller."""
+    """Run a scenario with every controller; return a row of figures for each."""
     what = SCENARIOS[name]
     world = ScenarioWorld.of(what, seed=SEED, hours=HOURS)
     rows = []
@@ -98,7 +100,7 @@ def measure(name: str) -> list[dict[str, Any]]:
 
 
 def how(seconds: float) -> dict[str, Any]:
-    """Describe how the figures were obtained."""
+    """Return the parameters of the measurement; `seconds` is its duration."""
     return {
         "command": "make bench-loop",
         "hours": HOURS,

@@ -1,7 +1,7 @@
-"""The share of right diagnoses over random groups.
+"""The share of right diagnoses among random groups.
 
-Belongs here: the number of groups, and the goal. Does not: the groups and their marks
-(`benchmarks.simulation`).
+Belongs here: the number of groups, and the goal. Does not: the groups (`random_scenarios`), whether
+a diagnosis is right (`scoring`).
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,9 @@ _GOAL: Final = 0.95
 
 
 def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> list[dict[str, Any]]:
-    """Mark every diagnosis of every group: plain or real, with or without plans and reports.
+    """Return the shares of right diagnoses for plain and real groups.
+
+    Both kinds are diagnosed with and without plans, and with and without reports of work.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""How often the diagnosis of a group changes although nothing changes.
+"""How many groups get different diagnoses although nothing about them changes.
 
-Belongs here: which groups, and counting. Does not: groups (`random_scenarios`), whether a diagnosis
-is right (`loop_diagnosis`).
+Belongs here: choosing the groups, and counting. Does not: drawing groups (`random_scenarios`),
+whether a diagnosis is right (`loop_diagnosis`).
 """
 
 from dataclasses import replace
@@ -17,17 +17,17 @@ from fairlead.domain.analysis.rules import Rules
 from fairlead.simulation.controllers import START
 from fairlead.simulation.loop import Cadence
 
-#: Number of groups for each way of sharing time; every second group is behind.
+#: Number of groups for each client; every second group is unbalanced.
 GROUPS: Final = 25
 CLIENTS: Final = ("proportional", "kafka-python", "confluent-kafka", "aiokafka getmany")
-#: Length of a run: changes happen in the first two hours, and the fourth hour is counted.
+#: Length of a run. Causes begin in the first two hours, and diagnoses of the last hour are counted.
 _HOURS: Final = 4.0
 _CADENCE: Final = Cadence(sample_s=60.0, decision_s=60.0)
 _SHARE: Final = 0.1
 
 
 def measure(seed: int) -> list[dict[str, Any]]:
-    """Diagnose steady groups every minute, and count those with two different diagnoses."""
+    """Diagnose each group every minute; count the groups with different diagnoses in an hour."""
     return [
         {
             "client": with_reports(client) if reports else client,
@@ -40,7 +40,7 @@ def measure(seed: int) -> list[dict[str, Any]]:
 
 
 def _numbers() -> list[int]:
-    """Return the numbers of groups without a change, and of groups with overloaded members."""
+    """Return the numbers of the random groups to use: healthy and unbalanced ones in turns."""
     turns = range((GROUPS + 1) // 2)
     kinds = (CAUSES.index("healthy"), CAUSES.index("unbalanced"))
     return [turn * len(CAUSES) + kind for turn in turns for kind in kinds][:GROUPS]
@@ -56,7 +56,7 @@ def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    """Return the goals: at most a tenth of the groups flip."""
+    """Return the goals: at most a tenth of the groups have different diagnoses."""
     return [
         Goal(f"steady, {row['client']}", "groups that flip", row["flip"], _SHARE * row["groups"])
         for row in rows

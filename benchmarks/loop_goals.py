@@ -1,6 +1,6 @@
 """Goals of the planner in the closed loop.
 
-Belongs here: the goals, compared with figures. Does not: measuring (`loop`).
+Belongs here: the goals, and whether figures meet them. Does not: measuring the figures (`loop`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from benchmarks.simulation.registry import (
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Partition-minutes over the objective that count as 0: 0.01 % of 100 partitions in 42 hours.
+#: Partition-minutes over the objective that a goal always allows: 0.01 % of 100 partitions x 42 h.
 _NOTHING = 25.0
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure of the planner, and its maximum."""
+    """A figure of the planner, and the maximum that it must not exceed."""
 
     scenario: str
     what: str
@@ -38,12 +38,12 @@ class Goal:
         return self.value <= self.limit
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields, and whether the goal is met."""
+        """Return the fields as a dict, with `met`."""
         return {**asdict(self), "met": self.met}
 
 
 def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
-    """Return the goals of every scenario in which the planner was run."""
+    """Return the goals for every scenario in which the planner was run."""
     found: list[Goal] = []
     for name in dict.fromkeys(row["scenario"] for row in rows):
         by = {row["controller"]: row for row in rows if row["scenario"] == name}
@@ -55,7 +55,7 @@ def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
 
 
 def with_reports(name: str) -> str:
-    """Return the name of the measurement with reports of work."""
+    """Return the name of the same measurement with reports of work."""
     return f"{name}, reports"
 
 

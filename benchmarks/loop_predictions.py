@@ -1,13 +1,14 @@
 """Accuracy of predictions: when a group will have caught up, and the costs of records.
 
-Belongs here: comparing predictions with the simulated future and true costs. Does not:
-predicting (`fairlead.domain.analysis`), nor diagnoses (`loop_diagnosis`).
+Belongs here: comparing predictions with the simulated future and with true costs. Does not:
+predicting (`fairlead.domain.analysis`), diagnoses (`loop_diagnosis`).
 
-A predicted catch-up time is checked only if nothing changes until then: no plan comes, no member
+A predicted catch-up time is checked only if nothing changes until then: no plan arrives, no member
 joins or leaves, and the load of members that are behind varies by at most `_STEADY`. Costs are
-relative to the rate-weighted median of all partitions connected by common owners. A cost must be
-known if an owner was at its limit in several two-minute stretches of the last hour, and the
-partition's shares of its records differed twofold between them.
+relative to a median, weighted by rates, over all partitions connected by common owners. The planner
+must know a partition's cost if its owner was at its limit during several two-minute intervals of
+the last hour, and the partition's share of the owner's records in one of them was at least twice
+that in another.
 """
 
 from collections import Counter
@@ -34,30 +35,33 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: If this share of the speed is spare, errors of `_NEAR` or of `_SAMPLES` intervals are allowed.
+#: If members have this share of their speed to spare, a prediction is right if its error is at most
+#: the share `_NEAR` of the time, or `_SAMPLES` intervals between samples. Otherwise, the predicted
+#: interval must contain the time.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2
 _STEADY: Final = 0.05
-#: Seconds. A group that does not catch up within this time counts as never caught up.
+#: Seconds. A group that does not catch up within this time counts as never catching up.
 _NEVER_S: Final = 6 * 3600.0
 _STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
-#: Minimum share of a partition; smaller shares do not count as different.
+#: Minimum share of a partition in its owner's records for which the cost must be known.
 _SMALL: Final = 0.02
-#: Scenarios and clients of the groups whose costs are checked.
+#: Scenarios and clients with which costs are checked.
 _COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
 _CLIENTS: Final = ("proportional", "confluent-kafka", "aiokafka", "kafka-python")
 _COSTLY_HOURS, _HOURS, _CHANGING_HOURS = 3.0, 12.0, 30.0
 _WRONG: Final = 0.1
-#: Scenario, client (None: catch-up times), whether the group gets plans, whether it reports, seed.
+#: Scenario, client, whether the group gets plans, whether it reports work, and seed. With a client,
+#: costs are checked; with None, catch-up times.
 _Job = tuple[str, str | None, bool, bool, int]
-#: Number of predictions and of right predictions, by kind.
+#: Counts of predictions and of right ones. `what` is the predicted value, `of` the kind of groups.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
 
 
 def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
-    """Return how many predictions come true.
+    """Run all groups; count their predictions and how many of these come true.
 
     Parameters
     ----------
@@ -85,7 +89,7 @@ def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
 
 
 def goals(rows: Rows) -> list[Goal]:
-    """Return the goals: nine in ten predictions are right; costs are summed over all clients."""
+    """Return the goals: at most a tenth of the predictions are wrong, over all clients together."""
     total = _summed(
         rows, lambda row: f"predictions, {row['of']}" if "predictions" in row else row["what"]
     )
@@ -100,7 +104,7 @@ def goals(rows: Rows) -> list[Goal]:
 def _summed(
     rows: Iterable[dict[str, Any]], by: Callable[[dict[str, Any]], Key]
 ) -> dict[Key, Counter[str]]:
-    """Add up the counts of rows, grouped by a function of the row."""
+    """Add up the counts of the rows for which `by` returns the same key."""
     total: dict[Key, Counter[str]] = {}
     for row in rows:
         counts = {name: row[name] for name in row.keys() - {"what", "of"}}
@@ -130,7 +134,11 @@ def _counted(job: _Job) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Future:
-    """At each step: whether any member is behind, and the next step from which none is."""
+    """What happens after each step of a run.
+
+    `any_behind` is whether a partition is behind at a step; `in_time_at` is the first step from
+    then on after which no partition is behind for `STAYS_S`.
+    """
 
     ran: ScenarioRun
     any_behind: Mask
@@ -139,7 +147,7 @@ class _Future:
 
     @classmethod
     def of(cls, ran: ScenarioRun) -> "_Future":
-        """Return the future in a run, without throttled and stuck partitions."""
+        """Compute the future from a run; throttled and stuck partitions are ignored."""
         world = ran.world
         ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
         behind = np.where(ill, 0.0, ran.time_lags())
@@ -151,7 +159,10 @@ class _Future:
         return cls(ran, any_behind, np.minimum.accumulate(found[::-1])[::-1], behind)
 
     def happens_s(self, step: int) -> tuple[float, float]:
-        """Return the seconds until all have caught up (inf: never), and until owners change."""
+        """Return the seconds until all partitions have caught up, and until owners change.
+
+        The first is inf if owners change before partitions have caught up.
+        """
         world = self.ran.world
         changes = [round(handover.at_s / world.step_s) for handover in self.ran.handovers]
         end = min((at for at in changes if at > step), default=world.steps)
@@ -160,7 +171,10 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return minimum and range of the spare speed of members that are behind, as a share."""
+        """Return minimum and range of the spare speed between two steps, as shares of the speed.
+
+        Only members that are behind at `step` count.
+        """
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
         any_behind = np.bincount(owner[held], self.behind[step, held] > OBJECTIVE_S, count) > 0
@@ -173,7 +187,7 @@ class _Future:
 
 
 def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
-    """Count the right predictions of when a group will have caught up."""
+    """Yield a row for each checked prediction of when a group will have caught up."""
     world, future = ran.world, _Future.of(ran)
     planned_at = {round(item.at_s / world.step_s) for item in ran.handovers if item.planned}
     for at, decision in planner.decisions:
@@ -186,7 +200,7 @@ def _caught_up(ran: ScenarioRun, planner: Planner) -> Iterator[dict[str, Any]]:
         seconds, until = future.happens_s(step)
         predicted_s = np.inf if forecast.catch_up_s is None else forecast.catch_up_s
         if np.isinf(seconds) and not (predicted_s <= until - STAYS_S or until >= _NEVER_S):
-            continue  # the group changed earlier
+            continue  # the group changed before the predicted time
         owner = [owner for since_s, owner in ran.owners if since_s <= step * world.step_s][-1]
         last = min(step + round(min(seconds, until) / world.step_s), world.steps - 1)
         spare, varies = future.spare(step, last, owner)
@@ -211,7 +225,7 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Count known costs, costs that must be known, and intervals that contain the true cost."""
+    """Yield for each decision the numbers of known costs, right ones, and those to be known."""
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)
@@ -235,9 +249,10 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 
 
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
-    """Return each member's partitions, and their shares of the records in stretches at its limit.
+    """Return for each member its partitions, and their shares of its records while at its limit.
 
-    Keys are the steps at which stretches ended. Without plans, owners stay.
+    The shares are in a dict: keys are the last steps of two-minute intervals in which the member
+    was at its limit. Owners must not change during the run.
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)
@@ -257,7 +272,7 @@ def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
 
 
 def _truth(ran: ScenarioRun, step: int) -> Float64:
-    """Return true costs, relative to the median of partitions connected by common owners."""
+    """Return the true costs at a step, relative to a median as described in the module."""
     world = ran.world
     costs, rates = world.costs[step], world.rates[step]
     owners = np.stack([owner for since_s, owner in ran.owners if since_s < step * world.step_s])

@@ -1,8 +1,8 @@
-"""Results of the closed loop for people: tables in a console and in the docs, and the plot.
+"""Results of the closed loop: tables on the console and in the docs, and a plot.
 
-Belongs here: showing figures. Does not: measuring (`loop`), or the goals (`loop_goals`).
+Belongs here: showing figures. Does not: measuring (`loop`), the goals (`loop_goals`).
 
-Tables in docs/measurements.md are between comments with their names, and are replaced there.
+In docs/measurements.md, each table is between two comments with its name, and is replaced there.
 """
 
 import re
@@ -79,7 +79,7 @@ def write(document: Mapping[str, Any]) -> None:
 
 
 def rewritten(page: str, document: Mapping[str, Any]) -> str:
-    """Return a page with new tables."""
+    """Return the text of a page with its tables replaced."""
     tables = {
         "courses": _courses(document),
         "goals": _goals(document),
@@ -95,7 +95,7 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 
 def _courses(document: Mapping[str, Any]) -> str:
-    """Return rows of scenarios with much time over the objective, and a sum of the others."""
+    """Return the table of scenarios; those with little time over the objective share a row."""
     large, others = [], []
     for name, course in _by_scenario(document).items():
         if any(course[who]["over_objective"] > _LONG for who in _PLANNERS):
@@ -106,7 +106,7 @@ def _courses(document: Mapping[str, Any]) -> str:
 
 
 def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
-    """Return a row with the sums over some scenarios."""
+    """Return a table row with the sum over some scenarios for each controller."""
 
     def total(who: str) -> float:
         return sum(float(by[who]["over_objective"]) for by in found)
@@ -115,7 +115,7 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
 
 
 _PLANNERS: Final = (PLANNER, PLANNER_REPORTS)
-#: Partition-minutes. A scenario over this limit has its own row.
+#: Partition-minutes over the objective above which a scenario has its own row.
 _LONG: Final = 1_000
 _IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_PLANNERS, ORACLE)
 
@@ -151,7 +151,7 @@ def _share(right: float | None) -> str:
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draw the time over the objective by scenario."""
+    """Draw the time over the objective for each scenario and controller."""
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 

@@ -1,10 +1,10 @@
-"""The cost per record of measuring work: `python -m benchmarks.meter`.
+"""Processor time that measuring work takes per record: `python -m benchmarks.meter`.
 
-Belongs here: each way to read records from a `PlanConsumer`, with and without reports, in turns.
-Records are in memory, because fetching would take longer than the meter. Does not: the cost of
-clients and brokers (`drain`).
+Belongs here: each way to read records from a `PlanConsumer`, in turns with and without reports.
+Records are in memory, because fetching would take longer than the measurement of work. Does not:
+what clients and brokers cost (`drain`).
 
-Times are processor times, the minimum of many short rounds, so other processes hardly matter.
+Figures are minima of the processor time over many short rounds, so other processes hardly matter.
 """
 
 import argparse
@@ -27,19 +27,19 @@ from fairlead.followers import aiokafka, confluent, kafka_python
 from fairlead.followers.confluent.reporting import Reporting
 from fairlead.followers.core.meter import Meter
 
-#: Records in a round, and in a batch; a round with a handler of 50 us is one batch.
+#: Number of records in a round and in a batch. With a handler of 50 us, a round is only one batch.
 RECORDS: Final = 1000
 BATCH: Final = 500
 HANDLER_S: Final = 50e-6
 MAX_S: Final = 300.0
 
 Handler = Callable[[], None]
-#: Reads a number of records, with reports or without, and returns the seconds.
+#: Reads a number of records with or without reports, and returns the seconds that this took.
 Loop = Callable[[bool, int, Handler], float]
 
 
 def main() -> None:
-    """Print microseconds per record, and the remaining throughput with a handler of 50 us."""
+    """Print the added time per record, and the relative throughput with a handler of 50 us."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=200)
     rounds = options.parse_args().rounds
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _least(loop: Loop, count: int, handler: Handler, rounds: int) -> list[float]:
-    """Return the minimum seconds of a round without reports, and with them."""
+    """Return the minimum seconds of a round without reports, and of a round with reports."""
     sides = [partial(_round, loop, report, count, handler) for report in (False, True)]
     return [min(seconds) for seconds in in_turns(rounds, *sides)]
 
@@ -61,7 +61,7 @@ def _round(loop: Loop, report: bool, count: int, handler: Handler, _: int) -> fl
 
 
 def _work() -> None:
-    """Work for 50 us."""
+    """Use the processor for 50 us."""
     until = time.thread_time() + HANDLER_S
     while time.thread_time() < until:
         pass
@@ -72,7 +72,7 @@ def _record(offset: int) -> Any:
 
 
 def _message(offset: int) -> Any:
-    new: Any = Message  # its constructor is untyped
+    new: Any = Message  # Any, since its constructor is untyped
     return new(topic="orders", partition=0, offset=offset, value=b"value")
 
 
@@ -82,7 +82,7 @@ MESSAGES: Final = [_message(offset) for offset in range(RECORDS)]
 
 
 def _made(kind: Any, report: bool, **attributes: Any) -> Any:  # noqa: FBT001 - as in `Loop`
-    """Return a consumer without a connection, which can return records but not fetch."""
+    """Return a consumer without a connection, which returns the given records."""
     consumer = kind.__new__(kind)
     meter = Meter(MAX_S) if report else None
     vars(consumer).update({"_closed": False, "_meter": meter, **attributes})
@@ -145,10 +145,10 @@ async def _async_for(report: bool, count: int, handler: Handler) -> float:  # no
 
 
 class _Consumer(confluent.PlanConsumer):
-    """A consumer that has never connected."""
+    """A consumer without a connection."""
 
     def memberid(self) -> str:
-        """Return the id that reports contain."""
+        """Return a member id, which reports need."""
         return "orders-1-6f9619ff"
 
 

@@ -1,6 +1,6 @@
-"""Scenarios in which plans make the group worse, for reasons that no earlier sample can show.
+"""Scenarios in which plans put a group further behind, for reasons that no earlier sample shows.
 
-Belongs here: these scenarios by name. Does not: scenarios in which plans help or do no harm
+Belongs here: these scenarios by name. Does not: all other scenarios
 (`benchmarks.simulation.catalogue`).
 """
 
@@ -17,29 +17,32 @@ from benchmarks.simulation.scenario import Scenario, Spoil
 from benchmarks.simulation.traffic import Surge
 from benchmarks.simulation.world import ScenarioWorld
 
-#: Partitions of each of ten members under `range`.
+#: Map from each of ten members to its partitions under `range`.
 _BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for member in range(10)}
 
 
 def _expensive_elsewhere(share: float) -> Scenario:
-    """Return a scenario in which partitions are expensive except for their owners under `range`."""
+    """Return a scenario in which members are slow if they read partitions of others under `range`.
+
+    `share` is the speed that remains.
+    """
     spoils = tuple(Spoil(mine, member, share) for member, mine in _BY_RANGE.items())
     what = f"`skew`; whoever reads what is another's under range does {share:.0%} of its speed"
     return replace(SCENARIOS["skew"], name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
 
 
 def _crowded(name: str) -> Scenario:
-    """Return a scenario in which a member that gets more partitions becomes slow."""
+    """Return a scenario in which a member with more than ten partitions has half of its speed."""
     crowd = Spoil(tuple(range(100)), None, 0.5, most=10)
     what = f"`{name}`; whoever reads more than ten partitions does half of its speed"
     return replace(SCENARIOS[name], name=f"crowded-{name}", what=what, spoils=(crowd,))
 
 
 def _turned(seed: int) -> Scenario:
-    """Return a scenario in which load shifts, after the first plan, to partitions' new owners.
+    """Return a scenario in which the moved partitions get more records right after the first plan.
 
-    The other partitions of the previous owners get few records. Without the plan, members would be
-    a little overloaded; with it, some are overloaded by two thirds.
+    The partitions that their previous owners keep get fewer. Without the plan, these owners would
+    be overloaded a little; with it, the new owners are overloaded by two thirds.
     """
     before = SCENARIOS["pair"]
     world = ScenarioWorld.of(before, seed=seed, hours=12.0)

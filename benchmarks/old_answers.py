@@ -1,12 +1,14 @@
-"""Check whether librdkafka confuses the answers to two calls of `assign()`, without Fairlead.
+"""Check whether librdkafka uses the committed offsets of an earlier `assign()` for a later one.
 
-`python -m benchmarks.old_answers`
+`python -m benchmarks.old_answers` tests plain librdkafka, without Fairlead.
 
-Belongs here: a consumer that gets partitions, gives them up at once and gets them again, while a
-second client commits other offsets in between; counting how often it begins before the committed
-offset. There are two variants: without a pause, and with an answer of the coordinator before the
-second assignment, as in every rebalance. Does not: followers, which assign between rebalances
-(`tests/fairlead/followers/test_storm.py`).
+A consumer assigns itself partitions, gives them up at once, and assigns them again. In between, a
+second client commits other offsets. The script counts how often the consumer starts at another
+offset than the committed one. In a second variant, the consumer waits for a response of the
+coordinator before the last assignment, as in every rebalance.
+
+Belongs here: this consumer, and counting. Does not: followers, which assign partitions between
+rebalances (`tests/fairlead/followers/test_storm.py`).
 """
 
 import random
@@ -45,7 +47,7 @@ def _count(servers: str, topic: str, *, between: bool) -> str:
             for number in range(PARTITIONS):
                 producer.produce(topic, b"", partition=number)
         producer.flush()
-        for _ in range(rng.randint(1, 3)):  # partitions owned only for a moment
+        for _ in range(rng.randint(1, 3)):  # own partitions only for a moment
             reader.assign(everything)
             possessions += PARTITIONS
             time.sleep(rng.uniform(0, 0.004))

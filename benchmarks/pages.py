@@ -1,8 +1,8 @@
-"""The server's time for a page of a fleet, as the median of twenty.
+"""The server's time to build each web page for a large fleet: `python -m benchmarks.pages`.
 
-`python -m benchmarks.pages`. A separate database: 10,000 groups of 20 partitions, half of them
-unbalanced, with samples of two days, decisions every quarter of an hour for some days, and
-summaries of ninety days (`retention_fill`).
+Figures are medians of twenty rounds. A temporary database has 10,000 groups of 20 partitions, half
+of them unbalanced. It has samples of two days, decisions every quarter of an hour for some days,
+and daily summaries of ninety days (`retention_fill`).
 """
 
 import time
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def timed(make: Callable[[], str]) -> tuple[float, float, int]:
-    """Return a page's seconds, CPU seconds of this process, and characters."""
+    """Build a page; return the seconds, CPU seconds of this process, and number of characters."""
     began, used = time.perf_counter(), time.process_time()
     page = make()
     return time.perf_counter() - began, time.process_time() - used, len(page)

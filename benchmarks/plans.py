@@ -1,6 +1,6 @@
-"""Made-up plans, in the forms for the planner's database and for followers.
+"""Made-up plans: drafts for Fairlead's database, and documents for followers.
 
-Belongs here: all parts of a plan except the owners. Does not: planning.
+Belongs here: all parts of a plan except the owners. Does not: computing owners.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ METRICS: Final[dict[str, Any]] = {
 }
 
 Counts = Mapping[str, int]
-#: Partitions, by member and topic.
+#: Map from member to topic to partition numbers.
 Owned = Mapping[str, Mapping[str, npt.ArrayLike]]
 
 
@@ -68,7 +68,7 @@ def draft(group: str, counts: Counts, owned: Owned, moves: pa.Table, **further: 
 
 
 def moves(topic: str, partitions: Any, before: Any, after: Any) -> pa.Table:
-    """Return moves of partitions of one topic, by the names of their members."""
+    """Return the moves of some partitions of a topic; `before` and `after` are member names."""
     numbers = pa.array(partitions, pa.int32())
     columns = {"topic": pa.repeat(topic, len(numbers)), "partition": numbers}
     weights = np.ones(len(numbers))
@@ -76,7 +76,7 @@ def moves(topic: str, partitions: Any, before: Any, after: Any) -> pa.Table:
 
 
 def publish(servers: str, topic: str, plan: PlanDocument) -> None:
-    """Publish a plan for followers, without the planner."""
+    """Write a plan to the plan topic without the planner."""
     value = plan.to_bytes()
     producer = Producer({"bootstrap.servers": servers})
     headers = plan_headers(

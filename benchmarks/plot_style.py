@@ -1,10 +1,10 @@
-"""matplotlib's settings for the plots of the docs."""
+"""Settings of matplotlib for the plots in the docs."""
 
 from typing import Any, Final
 
-#: Readable on light and dark pages.
+#: A grey that is readable on light and dark pages.
 GREY: Final = "#808080"
-STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
+STYLE: Final[Any] = {  # Any, since matplotlib's own type lists all settings as literals
     "text.color": GREY,
     "axes.labelcolor": GREY,
     "axes.edgecolor": GREY,
@@ -19,7 +19,7 @@ STYLE: Final[Any] = {  # typed by matplotlib as literals of all its settings
     "legend.fontsize": "small",
     "savefig.transparent": True,
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "text.parse_math": False,  # names may hold dollar signs
+    "text.parse_math": False,  # names may contain dollar signs
     "svg.fonttype": "none",
     "svg.hashsalt": "fairlead",
 }

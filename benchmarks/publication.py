@@ -1,7 +1,7 @@
 """Speed of publishing approved plans: `python -m benchmarks.publication --groups 10000`.
 
-Belongs here: publishing the plans of many groups from a separate database to a separate broker,
-including verification; printing, and writing publication.json. Does not: making plans (`fleet`).
+Belongs here: publishing the plans of many groups from a temporary database to a temporary broker,
+with verification; printing, and writing publication.json. Does not: making plans (`fleet`).
 """
 
 import time
@@ -25,13 +25,13 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.reconciling import reconcile
 
 RESULTS: Final = Path(__file__).with_name("publication.json")
-MEMBERS, EACH = 10, 10  # partitions of each member, of one topic
+MEMBERS, EACH = 10, 10  # partitions per member; all are of one topic
 AT_ONCE: Final = 500
 LEASE: Final = timedelta(hours=6)
 
 
 def main() -> None:
-    """Publish, print and write publication.json."""
+    """Measure, print and write publication.json."""
     options = harness.parser(__doc__)
     options.add_argument("--groups", type=int, default=10_000)
     with (
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def measure(url: str, settings: KafkaSettings, groups: list[str]) -> dict[str, Any]:
-    """Approve one plan per group, and publish all of them."""
+    """Approve one plan per group, publish all of them, and return the figures."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     for first in range(0, len(groups), AT_ONCE):
@@ -89,7 +89,7 @@ def proposed(group: str) -> PlanDraft:
 
 
 def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
-    """Return descriptions of groups that match the drafts; queries to brokers are not measured."""
+    """Return descriptions of groups that match the drafts, in place of queries to the broker."""
     return {
         group: LiveGroup(
             group,
@@ -115,7 +115,7 @@ def described(groups: Iterable[str]) -> dict[str, LiveGroup]:
 
 
 def shares() -> list[np.ndarray[Any, np.dtype[np.int32]]]:
-    """Return each member's partitions."""
+    """Return each member's partition numbers."""
     return np.split(np.arange(MEMBERS * EACH, dtype=np.int32), MEMBERS)
 
 

@@ -1,7 +1,7 @@
 """Quality of plans on seeded scenarios: load over the lower bound, count spread, moves.
 
-Belongs here: every assignor on every scenario, from a round-robin start and again after jitter.
-Does not: time (`speed`).
+Belongs here: running every assignor on every scenario, first from a round-robin assignment, then
+from its own result after every lag has changed a little. Does not: time (`speed`).
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,13 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """One assignor on one scenario.
+    """The figures of one assignor on one scenario.
 
     `ratio` is the load of the most loaded member over the lower bound, `spread` the difference
-    between most and fewest partitions, `moves` the number of moved partitions. Each is measured
-    from a round-robin start, and for the next plan after every lag changed by up to 10 %.
+    between the most and the fewest partitions of a member, `moves` the number of moved partitions.
+    They are measured from a round-robin assignment. Fields with `after_jitter` are those of the
+    next plan, after every lag has changed by up to 10 %. `on_front`: no other assignor is at least
+    as good in ratio and moves, and better in one of them.
     """
 
     scenario: str

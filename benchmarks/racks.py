@@ -1,17 +1,16 @@
-"""Traffic between racks by assignor, as brokers count it: `python -m benchmarks.racks`.
+"""Cross-rack traffic of each assignor, counted by the brokers: `python -m benchmarks.racks`.
 
-Belongs here: three brokers in three racks, groups that read similar topics one after the other,
-and the report. Does not: reading brokers' metrics (BrokerBytes.java).
+Belongs here: three brokers in three racks, groups that read equal topics one after the other, and
+the report. Does not: reading brokers' metrics (BrokerBytes.java).
 
 Each broker has one listener per consumer rack, and counts the bytes that it sends over each
 listener. Replicas are in two of the three racks, and brokers direct consumers to the replica in
-their rack (KIP-392). Members join before records are produced; every group then reads the same
-number of records to the end. So figures are totals, independent of clocks and load.
+their rack (KIP-392). Members join before records are produced, and every group reads the same
+number of records to the end. So the figures are totals that do not depend on clocks and load.
 
-The group that follows plans begins with the assignment of `uniform`, because Kafka's newest
-assignor on brokers ignores racks; then it follows the plan of `fairlead plan` under the policy
-`racks = "prefer"`. The arrivals of the first round are spread evenly over 20 minutes, the length
-of history that a plan needs.
+The group that follows plans begins with the assignment of `uniform`, Kafka's newest assignor on
+brokers, which ignores racks. Then it follows a plan under the policy `racks = "prefer"`. A plan
+needs 20 minutes of history, so earlier samples are made up with the arrivals of the first round.
 """
 
 import json
@@ -53,13 +52,13 @@ from tests.cluster import KafkaCluster
 
 RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")
-#: The rack of each member of a group; every rack has two members.
+#: The rack of each member of a group. Every rack has two members.
 MEMBERS: Final = (*RACKS, *RACKS)
-#: By topic: number of partitions, and number of records per partition in a round.
+#: Map from topic to its number of partitions, and of records per partition in a round.
 TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}
 RECORDS: Final = sum(partitions * records for partitions, records in TOPICS.values())
 BYTES: Final = 1_000
-#: The replicas of partitions, in turn, the leader first.
+#: Replicas of partitions 0, 1 and 2, the leader first; further partitions repeat these.
 REPLICAS: Final = ([1, 2], [2, 3], [3, 1])
 SETTLING_S: Final = 3.0
 PLANS: Final = "racks-plans"
@@ -76,24 +75,24 @@ Owned = frozenset[tuple[str, int]]
 
 
 def topics_of(group: str) -> dict[str, tuple[int, int]]:
-    """Return the topics that a group reads: its own topics, which are empty at first."""
+    """Return a group's own version of `TOPICS`, so that its topics are empty at first."""
     return {f"{group}-{name}": shape for name, shape in TOPICS.items()}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The traffic of brokers while a group read all records once.
+    """The traffic of the brokers while a group read all records once.
 
     Parameters
     ----------
     assigned_by
-        The assignor, or the stage of the group with a plan.
+        The assignor, or for the group with plans, the current plan.
     sent, between
-        Bytes to consumers, and bytes to consumers in another rack.
+        Bytes sent to all consumers, and to consumers in another rack.
     busiest
-        Bytes of records read by the busiest member, over the mean of all members.
+        Number of records read by the busiest member, divided by the mean of all members.
     moved
-        Partitions that a previous plan moved; 0: there was no plan.
+        Number of partitions that the current plan moved; 0 without a plan.
     """
 
     assigned_by: str
@@ -104,7 +103,7 @@ class Reading:
 
 
 class RackMember(Member):
-    """A librdkafka consumer in a rack, which connects to the listener for its rack."""
+    """A librdkafka consumer that is in a rack, and connects to the listener for this rack."""
 
     def __init__(self, servers: str, group: str, number: int) -> None:
         super().__init__()
@@ -143,7 +142,7 @@ class RackMember(Member):
 
 
 class Traffic:
-    """Traffic from the brokers of a cluster to consumers, between two readings."""
+    """Counts traffic from the brokers of a cluster to consumers between two calls."""
 
     def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
         processes = [broker.process() for broker in cluster.brokers.values()]
@@ -153,13 +152,13 @@ class Traffic:
         self._before = self._now()
 
     def since(self) -> tuple[int, int]:
-        """Return the bytes sent, and the bytes sent to another rack."""
+        """Return the bytes sent since the last call: all, and those to another rack."""
         before, self._before = self._before, self._now()
         sent = {key: self._before[key] - before[key] for key in before}
         return sum(sent.values()), sum(b for (of, to), b in sent.items() if of != to)
 
     def _now(self) -> dict[tuple[str, str], int]:
-        """Read the metrics: (rack of the broker, rack of the consumers) to bytes."""
+        """Read the metrics; map a pair (rack of the broker, rack of the consumers) to bytes."""
         done = subprocess.run(self._command, capture_output=True, text=True, check=True, timeout=60)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         return {
@@ -170,7 +169,7 @@ class Traffic:
 
 
 class Measured:
-    """A cluster, and its measurements."""
+    """Runs the groups on a cluster and measures them."""
 
     def __init__(self, cluster: KafkaCluster, place: Path, bench: Bench) -> None:
         self._cluster, self._place, self._bench = cluster, place, bench
@@ -179,7 +178,7 @@ class Measured:
         self._traffic = Traffic(cluster, place)
 
     def create_topics(self) -> None:
-        """Create the topics of groups, and the plan topic."""
+        """Create the topics of all groups, and the plan topic."""
         every = {PLANS: 1}
         for group in GROUPS:
             every |= {name: partitions for name, (partitions, _) in topics_of(group).items()}
@@ -197,7 +196,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let the groups read all records in turn, the last group before and after its plan."""
+        """Let the groups read all records in turn; the last one also reads all after its plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)
@@ -235,7 +234,7 @@ class Measured:
             ]
             for member in members:
                 stack.enter_context(member)
-            for _ in range(2):  # late members choose their replica at the second reading
+            for _ in range(2):  # the last members to join need time to choose their replicas
                 wait_until(lambda: self._is_shared_out(members), f"{name} settles")
                 time.sleep(SETTLING_S)
             yield members
@@ -285,7 +284,10 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan with the owners of another group, whose members have the same names."""
+    """Return a plan that gives members the partitions of their namesakes in `owned`.
+
+    `owned` has the topics of the group `uniform`.
+    """
     topics = topics_of(FOLLOWING)
     alike = dict(zip(topics_of("uniform"), topics, strict=True))
     shares: dict[str, dict[str, list[int]]] = {name: {} for name in owned}
@@ -296,7 +298,7 @@ def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
 
 
 def history(newest: pa.Table) -> pa.Table:
-    """Return samples a minute apart before a sample, with equal arrivals between them."""
+    """Return made-up samples before a sample, a minute apart, with equal arrivals between them."""
     rows = []
     for back in range(1, TIMES):
         (row,) = newest.to_pylist()

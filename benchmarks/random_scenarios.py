@@ -1,15 +1,16 @@
-"""Random groups with a known cause of trouble, and its time.
+"""Random groups that fall behind for a known cause at a known time.
 
-Belongs here: drawing groups whose cause is beyond dispute. Does not: marking the diagnoses
-(`scoring`).
+Belongs here: drawing groups whose right diagnosis is beyond dispute. Does not: deciding whether a
+diagnosis is right (`scoring`).
 
-Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later something
-happens, or nothing. If the cause is too much work, the utilisation of some members becomes at least
-`_CLEAR`, and no member's is between these limits.
+Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later a cause
+may set in. If the cause is too much work, some members' utilisation rises to `_CLEAR` or more, and
+no member's is between `_CALM` and `_CLEAR`.
 
-Plain groups have records of equal cost, read in proportion, and complete samples. Real groups have
-2 to 300 members of any client, some of two kinds that read different topics; costs that vary;
-samples with missing values; and, unless a member is the cause, members that are replaced.
+In plain groups, all records have equal costs, members read their partitions in proportion, and
+samples are complete. Real groups have 2 to 300 members, any client, and samples with missing
+values. In some, costs vary, or two kinds of members read different topics. In others, members are
+replaced, unless the cause is a member.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,9 +42,9 @@ CAUSES: Final = (
     "unknown",
 )
 REAL_CAUSES: Final = (*CAUSES, "throttled partition")
-#: Groups that report may also have a partition whose records become expensive.
+#: In groups that report work, a partition's records may also become expensive.
 REPORTED_CAUSES: Final = (*REAL_CAUSES, "expensive partition")
-#: Flaws of reports, and ways in which applications work that distort reports.
+#: Flaws of reports, and ways of processing records that distort reports: fields of `ReportHabit`.
 FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
     {"application": "flush"},
     {"application": "collect"},
@@ -56,33 +57,33 @@ FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
     {"noise": 1.0, "lying": 0.3},
     {"spread": 2.0},
 )
-#: Chance of a second flaw.
+#: Chance that a group's reports have a second flaw.
 _ANOTHER: Final = 0.3
 HOURS: Final = 6.0
 #: Maximum number of partitions of a group, so that its analysis takes seconds.
 _PARTITIONS: Final = 1200
-#: Causes that do not depend on a member.
+#: Causes that remain the same if members are replaced.
 _WHOEVER_READS: Final = frozenset(
     {"healthy", "overloaded", "hot partition", "stuck partition", "throttled partition"}
 )
-#: Minimum members of a group with replacements: the others have room for one member's work.
+#: Minimum number of members if members are replaced, so that the others have room for one's work.
 _MANY: Final = 12
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A scenario, and the cause of its trouble.
+    """A scenario with its right diagnosis.
 
     Parameters
     ----------
     scenario
         The scenario.
     cause
-        The right diagnosis without plans; `unknown`: a member commits nothing.
+        The right diagnosis as long as no plan is published; `unknown`: a member commits nothing.
     names
-        The members or partitions of the diagnosis.
+        The members or partitions that the diagnosis must name.
     since_s
-        When the cause begins, seconds from the start.
+        When the cause sets in, seconds from the start.
     """
 
     scenario: Scenario
@@ -92,12 +93,12 @@ class Labelled:
 
 
 def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = ()) -> Labelled:
-    """Draw a group; equal numbers give equal groups, and causes take turns.
+    """Draw a group. Its number is the seed, and also chooses the cause: causes take turns.
 
     Parameters
     ----------
     causes
-        The causes to draw from; empty: `REAL_CAUSES` or `CAUSES`.
+        The causes to use in turns; empty: `REAL_CAUSES` for real groups, else `CAUSES`.
     """
     rng = np.random.default_rng((8 if real else 7, number))
     causes = causes or (REAL_CAUSES if real else CAUSES)
@@ -109,7 +110,7 @@ def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = 
 
 
 def random_reports(number: int) -> ReportHabit:
-    """Draw how a group's consumers work and report, with one or more flaws; flaws take turns."""
+    """Draw how consumers work and report, with one or two flaws; the number sets the first flaw."""
     rng = np.random.default_rng((9, number))
     found = ReportHabit(seed=number, spread=float(rng.choice([0.3, 0.3, 1.0, 2.0])))
     changes = [FLAWS[number % len(FLAWS)]]
@@ -121,7 +122,7 @@ def random_reports(number: int) -> ReportHabit:
 
 
 class _Draw:
-    """One attempt to draw a calm group under `range`, and an event that happens to it."""
+    """One attempt to draw a healthy group and a cause that sets in."""
 
     def __init__(self, number: int, cause: str, rng: np.random.Generator, *, real: bool) -> None:
         self.rng, self.cause = rng, cause
@@ -131,7 +132,7 @@ class _Draw:
         speed = float(rng.choice([50.0, 100.0, 400.0]))
         self.speeds = speed * rng.uniform(0.92, 1.08, self.members)
         commit_s = float(rng.choice([5.0, 5.0, 5.0, 30.0, 120.0]))
-        #: Kind of each member; kind 1 reads another topic, whose records cost a tenth.
+        #: Kind of each member. Kind 1 reads another topic ten times as fast as kind 0.
         self.kind = np.zeros(self.members, np.int64)
         self.scenario = Scenario(
             name=f"random-{number}",
@@ -150,7 +151,7 @@ class _Draw:
             self.scenario = replace(self.scenario, name=f"real-{number}", **self.real())
 
     def real(self) -> dict[str, Any]:
-        """Draw the properties of a real group."""
+        """Draw what distinguishes a real group, as fields of `Scenario`."""
         rng = self.rng
         unseen = float(rng.choice([0.0, 0.02, 0.1]))
         costs = TrueCosts(float(rng.choice([0.0, 0.0, 0.3, 0.8])), int(rng.integers(1 << 30)))
@@ -167,7 +168,7 @@ class _Draw:
         return {**common, "costs": costs}
 
     def two_kinds(self) -> dict[str, Any]:
-        """Make half of the members ten times as fast, with a topic of ten times as many records."""
+        """Make half of the members ten times as fast, with ten times as many records in a topic."""
         self.kind[self.members // 2 :] = 1
         before = self.speeds
         self.speeds = before * np.where(self.kind == 1, 10, 1)
@@ -184,7 +185,7 @@ class _Draw:
         }
 
     def churn(self) -> dict[str, Any]:
-        """Replace a quarter of the members; make partitions equal, because their owners change."""
+        """Replace a quarter of the members; give partitions equal rates, since owners change."""
         new_members = self.members // 4
         every_s = (HOURS - 1) * HOUR_S / new_members
         return {
@@ -197,7 +198,7 @@ class _Draw:
         }
 
     def labelled(self) -> Labelled | None:
-        """Return the group with its label; None: the cause of this draw is not clear."""
+        """Return the group with its right diagnosis; None if this is not beyond dispute."""
         work = self.work()
         if (self.used(work) > _CALM).any():
             return None
@@ -218,28 +219,28 @@ class _Draw:
         return Labelled(scenario, self.cause, frozenset(names), self.since_s)
 
     def work(self) -> Float64:
-        """Return arrivals at the start, in records of usual cost a second, shape (P,)."""
+        """Return the arrivals at the start, in records of usual cost per second, shape (P,)."""
         work: Float64 = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).work[0]
         return work
 
     def used(self, work: Float64, speeds: Float64 | None = None) -> Float64:
-        """Utilisation of each member under `range`, shape (M,)."""
+        """Return the utilisation of each member under `range`, shape (M,)."""
         arrivals = work.reshape(self.members, self.each).sum(axis=1)
         used: Float64 = arrivals / (self.speeds if speeds is None else speeds)
         return used
 
     def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
-        """Return whether each kind of members has a total utilisation of at most `share`."""
+        """Return whether all members of each kind together have a utilisation up to `share`."""
         used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
         return bool((used <= share).all())
 
     def small(self, work: Float64, share: float) -> bool:
-        """Return whether each partition needs at most `share` of its slowest possible reader."""
+        """Return whether each partition needs at most `share` of any reader's speed."""
         slowest = np.array([self.speeds[self.kind == kind].min() for kind in self.kind])
         return bool((work <= share * np.repeat(slowest, self.each)).all())
 
     def surged(self, surges: tuple[Surge, ...]) -> Scenario:
-        """Return the scenario with more surges."""
+        """Return the scenario with these surges added."""
         traffic = self.scenario.traffic
         surges = (*traffic.surges, *surges)
         return replace(self.scenario, traffic=replace(traffic, surges=surges))
@@ -251,11 +252,11 @@ class _Draw:
         return f"{self.scenario.topic_names[kind]}-{partition - before}"
 
     def nothing(self, _: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw no event."""
+        """Return the scenario unchanged: a healthy group."""
         return self.scenario, []
 
     def surge_of_members(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw more arrivals for one or two members' partitions, while others have room."""
+        """Draw more arrivals for the partitions of one or two members, while others have room."""
         chosen = self.rng.choice(self.members, int(self.rng.integers(1, 3)), replace=False)
         wanted = self.rng.uniform(1.2, 1.6, chosen.size)
         factors = wanted / self.used(work)[chosen]
@@ -266,7 +267,7 @@ class _Draw:
         after = work.copy()
         for surge in surges:
             after[list(surge.partitions)] *= surge.factor
-        # Other members have room, and every partition is small enough to move there.
+        # Accept only if members have room together, and every partition is small enough to move.
         if not self.fits(after, self.speeds, 0.8) or not self.small(after, 0.5):
             return None
         return self.surged(surges), [self.scenario.members[int(member)] for member in chosen]
@@ -287,7 +288,7 @@ class _Draw:
         return replace(self.scenario, slow=slow), [self.scenario.members[member]]
 
     def surge_of_all(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw more arrivals than all members can process; no member keeps up with ease."""
+        """Draw more arrivals than all members together can process."""
         kinds = np.repeat(self.kind, self.each)
         wanted = float(self.rng.uniform(1.2, 1.6))
         factors = wanted * np.bincount(self.kind, self.speeds) / np.bincount(kinds, work)
@@ -300,7 +301,7 @@ class _Draw:
         return self.surged(surges), []
 
     def hot_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition that exceeds the fastest member, but not the group."""
+        """Draw a partition with more arrivals than the fastest member can process."""
         partition = int(self.rng.integers(work.size))
         readers = self.kind == self.kind[partition // self.each]
         wanted = float(self.rng.uniform(1.25, 2.0)) * self.speeds[readers].max()
@@ -327,7 +328,7 @@ class _Draw:
         return replace(self.scenario, costs=costs), [self.name(partition)]
 
     def stuck_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition that is no longer committed, whether or not it is read."""
+        """Draw a partition that is no longer committed, with or without being read."""
         partition = int(self.rng.integers(work.size))
         if self.rng.integers(2):
             stuck = (Stuck(partition, from_s=self.since_s),)
@@ -336,7 +337,7 @@ class _Draw:
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def throttled_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition that any owner reads at less than the arrival rate."""
+        """Draw a partition that any owner reads more slowly than records arrive."""
         partition = int(self.rng.integers(work.size))
         rates = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).rates[0]
         per_s = float(rates[partition] * self.rng.uniform(0.1, 0.6))

@@ -1,11 +1,11 @@
-"""Time from a cause to the plan that cures it, on real services: `python -m benchmarks.reaction`.
+"""Time from a command or click to its result, on real services: `python -m benchmarks.reaction`.
 
 Belongs here: the timed intervals; printing, and writing reaction.json. Does not: running commands
-and Dagster (`installation`), a consumer that slows down (`reaction_chain`), fleets (`fleet`,
-`fleet_looks`).
+and Dagster (`installation`), the time after a consumer slows down (`reaction_chain`), fleets
+(`fleet`, `fleet_fetch`).
 
-A group has twelve partitions and two consumers that follow plans, one of them behind; its samples
-of the previous twenty minutes are stored first (`tests.recalled`). Each round has a new group.
+Each round has a new group with twelve partitions and two consumers that follow plans. One consumer
+is behind. Samples of the previous twenty minutes are stored first (`tests.recalled`).
 """
 
 import os
@@ -29,7 +29,7 @@ from tests.recalled import CONSUMED, recall
 RESULTS: Final = Path(__file__).with_name("reaction.json")
 PARTS: Final = ("shell", "cold", "warm", "clicks")
 PARTITIONS: Final = 12
-#: Lag of each partition: under Kafka's range, the first consumer is behind.
+#: Lag of each partition. Under Kafka's range, the first consumer is behind.
 BEHIND: Final = (100, 80, 60, 50, 40, 30, 5, 5, 5, 5, 5, 5)
 TOPIC: Final = "records"
 SETTINGS: Final = """
@@ -39,7 +39,7 @@ discovery.include = ["reaction-*"]
 objective = "PT10S"
 horizon = "PT30S"
 """
-#: The goal of each measurement, in seconds.
+#: Maximum duration of each measurement, in seconds.
 GOALS: Final = {
     "planning run, process start to stored plan, cold Spark": 20.0,
     "planning run, process start to stored plan, warm Spark": 8.0,
@@ -74,7 +74,7 @@ def main() -> None:
             stack.enter_context(installation.warm_spark())
             bench.log("Spark is warm")
         if "warm" in only:
-            reaction.planned()  # lets Spark compile its code
+            reaction.planned()  # not counted: lets Spark compile its code
             reaction.planning(WARM)
         if "clicks" in only:
             reaction.clicks(stack.enter_context(installation.dagster_dev()))
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 class Reaction:
-    """Rounds of all measurements, each with the machine's load."""
+    """Runs the measurements, and keeps their figures with the machine's load."""
 
     def __init__(self, installation: Installation, bench: Bench) -> None:
         self._installation, self._bench = installation, bench
@@ -104,11 +104,11 @@ class Reaction:
             self._each(DRY_RUN, lambda: run("fairlead", "plan", group, "--dry-run"))
 
     def planning(self, row: str) -> None:
-        """Time planning runs from a shell."""
+        """Time planning runs as the measurement `row`."""
         self._each(row, self.planned)
 
     def planned(self) -> Round:
-        """Time a planning run from a shell, in a separate process."""
+        """Time one planning run, started as a separate process."""
         with self._group() as group:
             began, at, spent = time.perf_counter(), time.time(), cpu_s()
             start = self._installation.start
@@ -120,7 +120,7 @@ class Reaction:
         return used | parts(self._installation.events(), at)
 
     def clicks(self, url: str) -> None:
-        """Time from a click to the stored plan."""
+        """Time planning runs from the click in Dagster's UI to the stored plan."""
 
         def clicked(planned: str, state: str, job: str, **launch: Any) -> Round:
             began, at = time.perf_counter(), time.time()
@@ -137,7 +137,7 @@ class Reaction:
         self._each(CLICK, planned)
 
     def rows(self) -> dict[str, Any]:
-        """Return the measurements, medians first."""
+        """Return for each measurement its goal, median and rounds."""
         return {
             row: {
                 "goal_s": goal,
@@ -158,7 +158,7 @@ class Reaction:
 
     @contextmanager
     def _group(self) -> Iterator[str]:
-        """Start a group of two consumers, one of them behind, and store its earlier samples."""
+        """Start a group of two consumers, one of them behind; store samples of its past."""
         group, servers = f"reaction-{uuid.uuid4().hex[:8]}", self._installation.servers
         commit(servers, group)
         config: dict[str, Any] = {
@@ -183,7 +183,7 @@ class Reaction:
 
 
 def parts(events: Sequence[Event], began: float) -> dict[str, float]:
-    """Return the seconds until a run started, and of each step."""
+    """Return the seconds from `began` until the run started, and the duration of each step."""
     at = {kind: when for kind, _, when in reversed(events)}
     found = {}
     if "PIPELINE_DEQUEUED" in at:
@@ -209,7 +209,7 @@ def make_topic(servers: str) -> None:
 
 
 def commit(servers: str, group: str) -> None:
-    """Commit an offset near the beginning of each partition for a group."""
+    """Commit offsets near the beginning of all partitions for a group."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     offsets = [TopicPartition(TOPIC, number, CONSUMED) for number in range(PARTITIONS)]
     consumer.commit(offsets=offsets, asynchronous=False)

@@ -1,8 +1,8 @@
-"""Time from a slow consumer to the plan that is followed: `python -m benchmarks.reaction_chain`.
+"""Time from a slow consumer to an adopted plan: `python -m benchmarks.reaction_chain`.
 
-Belongs here: a group on a real broker whose consumers need time for each record and commit between
-samples, Dagster's daemon with samples every 15 s, a warm Spark, and the time of each stage;
-printing, and writing reaction_chain.json. Does not: the run itself (`reaction`).
+Belongs here: a group on a real broker whose consumers need time for each record; Dagster's daemon
+with a sample every 15 s and a warm Spark; timing each stage; printing, and writing
+reaction_chain.json. Does not: the duration of the planning run (`reaction`).
 """
 
 import time
@@ -20,9 +20,9 @@ from fairlead.wire.document import PlanDocument
 RESULTS: Final = Path(__file__).with_name("reaction_chain.json")
 TOPIC: Final = "records"
 PARTITIONS, MEMBERS = 12, 3
-ARRIVE_S, DO_S = 120.0, 100.0  # records/s: that arrive in total, and that a consumer can process
+ARRIVE_S, DO_S = 120.0, 100.0  # records/s: total arrivals, and what one consumer can process
 SLOWED: Final = 3.0
-#: Seconds of samples before the cause, which show the healthy state.
+#: Seconds before the consumer slows down, in which samples show a healthy group.
 HEALTHY_S: Final = 120.0
 PATIENTLY: Final = {"within_s": PATIENCE_S, "every_s": 0.1}
 SETTINGS: Final = """
@@ -36,13 +36,13 @@ approval = {automatic = true}
 
 
 class Pace:
-    """Time that a consumer needs for its records."""
+    """A handler whose speed can change: `per_s` records per second."""
 
     def __init__(self) -> None:
         self.per_s = DO_S
 
     def __call__(self, records: int) -> None:
-        """Sleep for as long as the records take."""
+        """Sleep for as long as this number of records takes."""
         time.sleep(records / self.per_s)
 
 
@@ -113,7 +113,7 @@ def measured(installation: Installation, group: str, bench: Bench) -> dict[str, 
                 for name, share in document.members.items()
             )
 
-        time.sleep(HEALTHY_S)  # wait while samples are taken
+        time.sleep(HEALTHY_S)  # meanwhile, the daemon takes samples
         wait_until(lambda: current_diagnosis() == "healthy", f"{group} is healthy", **PATIENTLY)
         bench.log(f"{group} is healthy")
         paces[1].per_s = DO_S / SLOWED

@@ -1,4 +1,4 @@
-"""Cost of following plans at a rebalance, compared with range: `python -m benchmarks.rebalance`.
+"""Duration of a rebalance with plans, compared with range: `python -m benchmarks.rebalance`.
 
 Belongs here: time from the last member's join until every partition is assigned, on a real broker,
 followers and plain consumers in turns. Does not: the benefit of plans (`drain`).
@@ -27,15 +27,16 @@ from fairlead.wire.document import PlanDocument
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
-#: Seconds between two heartbeats, per member, because all members are in one process. Members hear
-#: of a join at their next heartbeat, so short intervals show the time of the other steps.
+#: Seconds between two heartbeats of a member, divided by the number of members: all members are in
+#: one process. Members learn of a join at their next heartbeat, so a short interval makes the time
+#: of the other steps visible.
 HEARTBEAT_S = 0.005
 GOALS: dict[Client, float] = {"kafka-python": 1.3, "aiokafka": 1.3, "confluent-kafka": 2.0}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Durations of a rebalance.
+    """Durations of the rebalance after the last member joins.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let the last member join and leave repeatedly, without plans and with plans in turns."""
+    """Let a last member join and leave repeatedly: in turns, a group without plans and one with."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (
@@ -73,7 +74,7 @@ def measure(
 def group(
     servers: str, client: Client, members: int, heartbeat_s: float, *, follow: bool
 ) -> Iterator[Callable[[], float]]:
-    """Run all members except the last; yield a function that measures its join and ends it."""
+    """Run all members except the last; yield a function that times one join of the last member."""
     name = uuid.uuid4().hex[:8]
     count = members * PARTITIONS_EACH
     create_topics(servers, {name: count, f"{name}-plans": 1})
@@ -92,13 +93,13 @@ def group(
         others = []
         for number in range(members - 1):
             others.append(stack.enter_context(member(number)))
-            # Members usually join, and so send heartbeats, at different moments.
+            # As in real groups, let members join, and so send heartbeats, at different moments.
             time.sleep(heartbeat_s / members)
         wait_until(lambda: settled(others, everything), "the group settles")
 
         def join() -> float:
             last = member(members - 1)
-            # Members learn of a join at their next heartbeat: join at a random time between two.
+            # Members learn of a join at their next heartbeat, so join at a random time before it.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]
@@ -115,7 +116,7 @@ def group(
 def config(
     servers: str, client: Client, name: str, number: int, heartbeat_s: float, *, follow: bool
 ) -> dict[str, Any]:
-    """Return the settings of one consumer, with the client's own names."""
+    """Return the settings of one consumer, under the names that its client uses."""
     found: dict[str, Any] = {
         "bootstrap_servers": servers,
         "group_id": name,
@@ -125,8 +126,8 @@ def config(
     if follow:
         found["plan_topic"] = f"{name}-plans"
     if client == "confluent-kafka":
-        # librdkafka checks whether a heartbeat is due when a timer wakes it: without this setting,
-        # twice a second.
+        # librdkafka sends due heartbeats when a timer wakes it. Without this setting, a timer does
+        # so only twice a second.
         found["auto_commit_interval_ms"] = found["heartbeat_interval_ms"]
         return found | {"partition_assignment_strategy": "range"}
     plain = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}[client]
@@ -136,13 +137,13 @@ def config(
 
 
 def settled(members: list[Member], everything: set[tuple[str, int]]) -> bool:
-    """Whether every partition has exactly one owner."""
+    """Return whether every partition has exactly one owner."""
     shares = [member.owned for member in members]
     return sum(map(len, shares)) == len(everything) and set().union(*shares) == everything
 
 
 def plan(name: str, members: int, count: int) -> PlanDocument:
-    """Return a plan with range's number of partitions for each member, but every n-th partition."""
+    """Return a plan with as many partitions per member as range, but other partitions."""
     owned = {f"c{number}": {name: range(number, count, members)} for number in range(members)}
     return document(name, {name: count}, owned)
 

@@ -1,6 +1,6 @@
-"""Recorded snapshots of made-up fleets, for measuring the planner without a cluster.
+"""Snapshots of made-up fleets, for measuring the planner without a cluster.
 
-Belongs here: groups of any number and size, with skewed lag, as samples. Does not: measuring
+Belongs here: samples of any number of groups of any size, with skewed lag. Does not: measuring
 (`fleet`).
 """
 
@@ -22,15 +22,16 @@ IN_TOPIC, TOPICS_AT_MOST = 50, 100
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of every partition.
 STANDS = 5_000_000
-#: Records/s read from a partition: of a level group, a member at its limit, any other member.
+#: Records read from a partition per second: in a level group, by a member at its limit in a skewed
+#: group, and by its other members.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
-#: In a skewed group, one in this number of members is at its limit.
+#: In a skewed group, one of this number of members is at its limit.
 ONE_IN = 10
 
 
 @dataclass(frozen=True)
 class Size:
-    """A number of equal groups, each with a number of partitions and members."""
+    """The number of groups, and the number of partitions and members of each."""
 
     groups: int
     partitions: int
@@ -48,7 +49,7 @@ class Size:
 
 
 def every_third(number: int) -> bool:
-    """Whether a group is level, by its number: the default of `level`."""
+    """Return whether a group is level, given its number; the default of `level`."""
     return number % 3 == 0
 
 
@@ -59,11 +60,12 @@ def snapshot(
     seed: int = 1,
     level: Callable[[int], bool] = every_third,
 ) -> GroupSnapshot:
-    """Make the snapshot of a fleet.
+    """Make the snapshot of a fleet of level and skewed groups.
 
-    A group reads its own topics, of `IN_TOPIC` partitions, or of more if there would be more than
-    `TOPICS_AT_MOST` topics. Its members own partitions in turns. One in `ONE_IN` members is behind:
-    the lag of its partitions follows Zipf's law, shuffled. In level groups no member is behind.
+    A group reads its own topics. Topics have `IN_TOPIC` partitions, or more if the group would have
+    more than `TOPICS_AT_MOST` topics. Members own partitions in turns. In a skewed group, one of
+    `ONE_IN` members is behind, and the lags of its partitions follow Zipf's law in random order. In
+    a level group, all partitions have the same lag.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def snapshot(
     seed
         Seed of the lags.
     level
-        Returns whether a group is level, by its number.
+        Called with a group's number; returns whether the group is level.
     """
     at = at or datetime.now(UTC)
     snapshot_id = new_snapshot_id(at)
@@ -92,13 +94,14 @@ def snapshot(
 
 
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
-    """Yield samples of the day before a snapshot: every 5 minutes in the last hour, else every 15.
+    """Yield samples of the day before a snapshot.
 
-    Half of the lag of members that are behind arises in the last hour.
+    They are 15 minutes apart, and 5 minutes in the last hour. Members that are behind get half of
+    their lag in the last hour.
 
     Yields
     ------
-    Id and rows of each sample, oldest first.
+    Id and rows of each sample, the oldest first.
     """
     now = taken.samples
     starts, committed = as_array(now["end"]).offsets, flat(now["committed"])

@@ -1,4 +1,4 @@
-"""The measurements for people: tables and the plot.
+"""Tables and the plot of `make bench`.
 
 Belongs here: printing and drawing. Does not: measuring (`speed`, `quality`).
 """
@@ -48,7 +48,7 @@ def show(
 
 
 def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for Fairlead's assignor and for each peer."""
+    """Yield a table row for each of Fairlead's assignors and for each assignor compared with it."""
     for row in rows:
         ours = row.timings[0]
         for timing in row.timings:
@@ -64,7 +64,7 @@ def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
 
 
 def draw(plans: list[Plan], path: Path = PLOT) -> None:
-    """Draw the maximum load over moves per scenario, with the frontier of the main assignor."""
+    """Draw the highest load against the number of moves, and the main assignor's frontier."""
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
@@ -77,7 +77,7 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
         axes = figure.subplots(2, 3)
         for axis, (scenario, group) in zip(axes.flat, scenarios, strict=True):
             for number, plan in enumerate(group):
-                # Smaller markers on top: several assignors may share a point.
+                # Later markers are smaller, since several assignors may share a point.
                 size = 14 - 2 * number
                 (line,) = axis.plot(
                     plan.moves, plan.ratio, "o", markersize=size, label=plan.assignor

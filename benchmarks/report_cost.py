@@ -1,8 +1,8 @@
-"""Cost of reports for a sample of many groups: `python -m benchmarks.report_cost`.
+"""How much longer a sample takes if commits carry reports: `python -m benchmarks.report_cost`.
 
-Belongs here: 10,000 groups whose commits carry reports and 10,000 whose commits do not, on one
-broker; samples of each, in turns; printing, and writing report_cost.json. Does not: the cost for
-the consumer (`meter`).
+Belongs here: one broker with 10,000 groups whose commits carry reports and 10,000 groups without
+reports; sampling both in turns; printing, and writing report_cost.json. Does not: the time that
+consumers need to make reports (`meter`).
 """
 
 import time
@@ -32,7 +32,7 @@ RESULTS: Final = Path(__file__).with_name("report_cost.json")
 TOPIC: Final = "records"
 GOAL: Final = 1.2
 TIMEOUT_S: Final = 600.0
-SESSION_MS: Final = 4 * 3_600_000  # longer than the benchmark: members send no heartbeats
+SESSION_MS: Final = 4 * 3_600_000  # longer than the benchmark, since members send no heartbeats
 BROKER: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.max.session.timeout.ms": str(SESSION_MS),
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def fill(servers: str, partitions: int) -> None:
-    """Append one record to each partition, and let the broker create its topic of offsets."""
+    """Append one record to each partition; make the broker create its topic of offsets."""
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(partitions):
         producer.produce(TOPIC, b"record", partition=partition)
@@ -131,13 +131,13 @@ def join(
 ) -> None:
     """Let a member join each group, own all partitions and commit offset 1 of each.
 
-    Real consumers would need more memory than a machine has: these members send three requests
-    each, and stay in their groups for the session timeout.
+    Thousands of real consumers would need too much memory. So each member sends only three
+    requests, and stays in its group until the session timeout.
 
     Parameters
     ----------
     metadata
-        Called with a partition and the member's id; returns the metadata of the commit.
+        Called with a partition and the member's id; returns the metadata to commit.
     """
     admin = KafkaAdminClient(bootstrap_servers=servers)
     subscription = ConsumerProtocolSubscription(

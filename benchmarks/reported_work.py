@@ -3,8 +3,9 @@
 Belongs here: groups of three consumers on a real broker, and comparing the planner's analysis of
 their reports with the consumers' own logs. Does not: the consumers (`working`).
 
-A topic has 18 partitions: a record of one takes 10 times as long as usual, of another 3 times, and
-one consumer needs 1.5 times as long for all. Samples are taken by the planner's gateway.
+Each topic has 18 partitions. In one, a record takes 10 times as long as usual, and in another, 3
+times as long. One of the consumers needs 1.5 times as long for all records. The planner's gateway
+takes the samples.
 """
 
 import os
@@ -42,17 +43,18 @@ PARTITIONS: Final = 18
 CONSUMERS: Final = 3
 EXPENSIVE: Final = (10.0, 3.0)
 SLOW: Final = 1.5
-#: Number of usual partitions needed to distinguish a slow consumer from expensive partitions.
+#: Number of usual partitions that a consumer must own so that the analysis can distinguish a slow
+#: consumer from expensive partitions.
 USUAL: Final = 6
-#: Seconds of reading before the first sample; between samples; numbers of samples.
+#: Seconds of reading before the first sample, seconds between samples, and number of samples.
 WARM_S: Final = 10.0
 SAMPLE_S: Final = 30.0
 SAMPLES: Final = 5
-#: Seconds between samples and number of samples, for groups that get plans.
+#: The same for groups that get plans: seconds between samples, and number of samples.
 LOOP_SAMPLE_S: Final = 10.0
 LOOP_SAMPLES: Final = 42
 LEAST_RECORDS: Final = 20
-#: An interval is wrong if its nearer end differs from the truth by this factor.
+#: An interval is wrong if even its nearer end differs from the truth by more than this factor.
 FAR: Final = 1.25
 SETTLES_S: Final = 600.0
 QUIET, BUSY = 0.3, 0.75
@@ -77,13 +79,13 @@ class Load:
     Parameters
     ----------
     loop
-        The loop of its consumers: a key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
+        How its consumers read records: a key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
     utilisation
-        Work of all partitions over the capacity of all consumers.
+        Work of all partitions, divided by the capacity of all consumers.
     cv
         Coefficient of variation of the times per record.
     usual_s
-        Seconds of a usual record on a usual consumer.
+        Seconds that a record of a usual partition takes on a usual consumer.
     """
 
     loop: str
@@ -94,30 +96,30 @@ class Load:
 
 @dataclass(frozen=True)
 class Taken:
-    """A sample with its time, by the clock of the logs."""
+    """A sample, and its time by the monotonic clock, which the logs use, too."""
 
     rows: pa.Table
     at: float
 
 
 class Trial:
-    """A group at work.
+    """One group: its rates and costs, the logs of its consumers, and its samples.
 
     Parameters
     ----------
     servers
-        The broker.
+        The broker's address.
     place
         A folder for logs.
     load
-        The work.
+        The work of the group.
     """
 
     def __init__(self, servers: str, place: Path, load: Load) -> None:
         self.load = load
         self.group = f"work-{uuid.uuid4().hex[:8]}"
         self.samples: list[Taken] = []
-        #: Each consumer's log.
+        #: The log of each consumer, by name.
         self.logs: dict[str, Float64] = {}
         names = [f"{self.group}-{number}" for number in range(CONSUMERS)]
         chance, each = random.Random(f"{load}"), PARTITIONS // CONSUMERS
@@ -148,7 +150,7 @@ class Trial:
         ]
 
     def utilised(self, first: float, last: float) -> float:
-        """Return the work in a period over the capacity of all consumers, by the logs."""
+        """Return the utilisation of the group in a period, computed from the logs."""
         means = {
             name: true_means(log, self.seconds[name], first, last)
             for name, log in self.logs.items()
@@ -164,9 +166,7 @@ class Groups:
     Parameters
     ----------
     servers
-        The broker.
-    settings
-        Its settings.
+        The broker's address.
     classpath
         Classpath of Java consumers.
     """
@@ -178,7 +178,7 @@ class Groups:
 
     @contextmanager
     def at_work(self, loads: Sequence[Load]) -> Iterator[tuple[list[Trial], KafkaGateway]]:
-        """Let groups work; when the context ends, their logs are written."""
+        """Run groups during the context; at its end, stop their consumers and read their logs."""
         with folder() as place, KafkaGateway(self._settings) as gateway, ExitStack() as stack:
             trials = [Trial(self.servers, place, load) for load in loads]
             create_topics(self.servers, {trial.group: PARTITIONS for trial in trials})
@@ -210,7 +210,7 @@ class Groups:
 
 
 def take(gateway: KafkaGateway, trials: Sequence[Trial]) -> None:
-    """Take a sample of each group."""
+    """Take a sample of each group, and append it to `Trial.samples`."""
     samples = gateway.snapshot([trial.group for trial in trials], patience_s=0.0).samples
     at, groups = time.monotonic(), samples["group"].to_pylist()
     for trial in trials:
@@ -222,18 +222,18 @@ def analysed(
     capacities: Mapping[str, Capacity] | None = None,
     changes: Sequence[float] = (),
 ) -> tuple[Question, PlanDecision]:
-    """Analyse samples as the planner does, by the default policy."""
+    """Analyse samples as the planner does under the default policy."""
     rows = pa.concat_tables([its.rows for its in samples])
     question = question_about(Group(rows, capacities or {}, changes), OPTIONS)
     return question, ask(question, OPTIONS)
 
 
 def true_means(log: Float64, seconds: Float64, first: float, last: float) -> Float64:
-    """Return the mean time of a record of each partition in a period, by the consumer's log.
+    """Return the true mean time per record of each partition for one consumer in a period.
 
-    This is the known mean of the distribution, which does not depend on the draws, plus the
-    handler's average excess over the drawn time, for all records in the period: the delay of a
-    sleeping handler varies with the machine's load.
+    This is the mean of the distribution from which times are drawn, plus the average excess of
+    handlers' times over the drawn times in the period. (Handlers sleep for the drawn time, and how
+    much longer they sleep depends on the machine's load.)
     """
     mine = log[(log[:, 1] >= first) & (log[:, 1] < last)]
     beyond: float = (mine[:, 2] - mine[:, 3]).mean() if len(mine) else np.nan
@@ -241,7 +241,7 @@ def true_means(log: Float64, seconds: Float64, first: float, last: float) -> Flo
 
 
 def busy_share(log: Float64, first: float, last: float) -> float:
-    """Return the share of a period in which the handler worked on some record."""
+    """Return the share of a period in which a consumer processed at least one record."""
     log = log[np.argsort(log[:, 1])]
     began = np.clip(log[:, 1], first, last)
     ended = np.maximum.accumulate(np.clip(log[:, 1] + log[:, 2], first, last))
@@ -250,12 +250,13 @@ def busy_share(log: Float64, first: float, last: float) -> float:
 
 
 def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
-    """Compare the intervals of two samples with the logs.
+    """Compare the intervals for times per record, from two samples, with the logs.
 
     Returns
     -------
-    Numbers of intervals: of partitions with enough records; `shown` ones among these; right ones
-    among these; and `wrong` ones, which differ from the truth by `FAR`.
+    Counts of partitions: `enough`: those with at least `LEAST_RECORDS` records; `shown`: those with
+    an interval; `true`: those whose interval contains the true mean; `wrong`: those whose interval
+    is off by more than `FAR`.
     """
     question, decision = analysed(samples)
     work, logs = decision.work, trial.logs
@@ -277,10 +278,10 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
 
 
 def named(trial: Trial, question: Question, decision: PlanDecision) -> bool:
-    """Whether the evidence names both expensive partitions and the slow consumer.
+    """Return whether the evidence names both expensive partitions and the slow consumer.
 
-    Without enough usual partitions, a slow consumer and expensive partitions look the same: then
-    the evidence must have both explanations.
+    If the slow consumer owns fewer than `USUAL` usual partitions, the analysis cannot know whether
+    it is slow or its partitions are expensive. Then the evidence must give both explanations.
     """
     text, owner = decision.diagnosis.evidence, question.problem.owner
     if trial.slow not in question.problem.members:
@@ -294,7 +295,7 @@ def named(trial: Trial, question: Question, decision: PlanDecision) -> bool:
 
 
 def evaluated(trial: Trial) -> dict[str, Any]:
-    """Compare the analysis of a trial with its logs."""
+    """Return a row that compares the analysis of a group with its logs."""
     samples = trial.samples
     chosen = samples if trial.load.cv < 1 else [samples[0], samples[-1]]
     pairs = [intervals(trial, chosen[place : place + 2]) for place in range(len(chosen) - 1)]
@@ -328,18 +329,18 @@ def measure(groups: Groups, loads: Sequence[Load]) -> list[dict[str, Any]]:
 
 @dataclass
 class Controlled:
-    """A group that gets plans.
+    """A group that gets plans, and what happened to it.
 
     Parameters
     ----------
     trial
         The group.
     time_lag_s
-        Seconds that each partition is behind, at each sample.
+        Seconds that each partition is behind at each sample.
     changes
-        When plans were published, seconds since the epoch.
+        When plans were published, in seconds since the epoch.
     capacities
-        The measured capacities of consumers.
+        The planner's estimates of the consumers' capacities.
     reasons
         The reasons for the plans.
     """
@@ -353,7 +354,7 @@ class Controlled:
     def control(self, servers: str) -> None:
         """Analyse the samples, and publish a plan if one helps."""
         trial = self.trial
-        if trial.samples[-1].rows["error"][0].is_valid:  # in a rebalance
+        if trial.samples[-1].rows["error"][0].is_valid:  # the group is rebalancing
             self.time_lag_s += self.time_lag_s[-1:]
             return
         question, decision = analysed(trial.samples, self.capacities, self.changes)
@@ -373,7 +374,7 @@ class Controlled:
         self.reasons.append(decision.reason)
 
     def result(self) -> dict[str, Any]:
-        """Return a row."""
+        """Return the group's row of figures."""
         over = np.array(self.time_lag_s) > OPTIONS.rules.objective_s
         stretch, longest = np.zeros(PARTITIONS), 0.0
         for row in over:
@@ -407,14 +408,14 @@ def control(groups: Groups, loads: Sequence[Load], samples: int) -> list[dict[st
 
 
 def quick(loop: str) -> Load:
-    """Return the load of an application whose times cannot all be assigned to records."""
+    """Return a load with short times per record, for an application of `APPLICATIONS`."""
     if loop.startswith("10 us"):
         return Load(loop, utilisation=0.001, usual_s=10e-6)
     return Load(loop, usual_s=5e-3 if loop == "flush every 500" else 15e-3)
 
 
 def show(bench: harness.Bench, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Print a table of each part."""
+    """Print one table for each part of the measurement."""
 
     def points(share: float | None) -> str:
         return "unknown" if share is None else f"{100 * share:.1f}"

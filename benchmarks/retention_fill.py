@@ -1,6 +1,6 @@
-"""A database after days of samples and decisions every quarter of an hour.
+"""Fill a database as if the planner had sampled and decided every quarter of an hour for days.
 
-Lag by partition, which would be most rows, is left out, because pages do not read it.
+Lag by partition would be most of the rows. It is left out, because web pages do not read it.
 """
 
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from datetime import date, timedelta
 import psycopg
 from psycopg import sql
 
-#: The present day, which is also in the week of docs/sql.md.
+#: The day that counts as today. It is in the same week as the examples in docs/sql.md.
 TODAY = date(2026, 1, 6)
-TIMES = 96  # a day
+TIMES = 96  # samples per day
 
 
 @dataclass(frozen=True)
 class Size:
-    """The age of the planner's database.
+    """How much history the planner's database has.
 
     Parameters
     ----------
     days
-        Days with a summary.
+        Number of days with a daily summary.
     kept
-        Days with history.
+        Number of days with full history.
     versions
-        Published versions of each group's plan.
+        Number of published plan versions of each group.
     """
 
     days: int
@@ -164,14 +164,14 @@ _OF_A_DAY = (
 
 
 def fill(url: str, size: Size, *, groups: int, partitions: int, seen: int) -> None:
-    """Fill a migrated database with the rows of a planner.
+    """Write the planner's rows to a database with the current schema.
 
     Parameters
     ----------
     partitions
-        Partitions of each group.
+        Number of partitions of each group.
     seen
-        Last days with samples.
+        Number of last days that have samples.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
     given = {
@@ -187,7 +187,7 @@ def fill(url: str, size: Size, *, groups: int, partitions: int, seen: int) -> No
         "began_kept": began_kept.isoformat(),
     }
     with psycopg.connect(url, options="-c timezone=UTC") as connection:
-        # Triggers are off: the summaries that they would write are written above.
+        # Turn off triggers, because the statements also write the summaries that triggers would.
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET synchronous_commit = off")
         for statement in (*_OF_GROUPS, _PLAN, *_OF_PLANS):

@@ -1,15 +1,15 @@
-"""Which plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
+"""Whether the right plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
 
-Belongs here: the planner in scenarios that mislead it, compared with never planning, and its
-rollbacks in every other scenario. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
+Belongs here: comparing the planner with never planning in scenarios that mislead it; checking its
+rollbacks in all other scenarios. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
 
-Names are those of scenarios; results are written only if all scenarios were run.
+NAMEs are scenarios. Results are written only if all scenarios were run.
 
-In other scenarios, a plan may do harm, too: before costs are known, it may move expensive
-partitions to members without room. So each plan that is rolled back there is compared with the
-truth: the same world is run with the plan and without it, without later decisions. A rollback is
-wrong if partitions are not longer behind with the plan than without it, from the plan until one
-horizon after the rollback.
+Plans can also do harm in the other scenarios: before costs are known, a plan may move expensive
+partitions to members without room. To check a rollback there, the same scenario is run twice
+without later decisions, with the plan and without it. The rollback is wrong if the plan did no
+harm, that is, did not increase the time over the objective between the plan and one horizon after
+the rollback.
 """
 
 import time
@@ -37,12 +37,13 @@ from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.world import Int32
 
 RESULTS: Final = Path(__file__).with_name("rolled_back.json")
-#: Maximum time over the objective in misleading scenarios, relative to never planning.
+#: Maximum time over the objective in scenarios that mislead the planner, as a multiple of the time
+#: without plans.
 WORSE: Final = 1.3
 
 
 def main() -> None:
-    """Run all scenarios, or the named ones."""
+    """Run all scenarios or the named ones, print, and write rolled_back.json if all were run."""
     options = harness.parser(__doc__)
     options.add_argument("names", nargs="*", choices=[[], *MISLED, *SCENARIOS], metavar="NAME")
     options.add_argument("--hours", type=float, default=HOURS, help="default: %(default)s")
@@ -85,24 +86,24 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner that stops after a given plan or, if `without`, just before it."""
+    """A planner that makes no plan after a given time; if `without`, none at that time either."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)
         self._planned_at, self._without = planned_at, without
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Return the planner's plan, or None once it has stopped."""
+        """Return the planner's plan, or None after the last plan."""
         last = np.nextafter(self._planned_at, 0) if self._without else self._planned_at
         return super().plan(moment) if moment.at <= last else None
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Roll back only plans that are older than the given one."""
+        """Roll back plans as the planner does, but only before the given time."""
         return super().take_back(moment) if moment.at < self._planned_at else None
 
 
 def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
-    """Run a scenario with the planner; if it misleads the planner, also without plans."""
+    """Run a scenario with the planner; a scenario of `MISLED` is also run without plans."""
     misled = name in MISLED
     what = replace(MISLED[name](seed), name=name) if misled else SCENARIOS[name]
     world = ScenarioWorld.of(what, seed=seed, hours=hours)
@@ -128,9 +129,10 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
 
 
 def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
-    """Return the time of a rollback, and the time over the objective with the plan and without it.
+    """Check a rollback, given its index in `handovers`.
 
-    Times over the objective are in partition-minutes.
+    Returns its time in seconds from the start, and the time over the objective with the plan and
+    without it, in partition-minutes.
     """
     world, back, eager = done.world, done.handovers[place], done.world.scenario.eager
     planned_s = next(step.at_s for step in done.handovers[place::-1] if step.planned)

@@ -1,6 +1,6 @@
-"""The share of right diagnoses, over groups whose true cause is known.
+"""The share of right diagnoses among groups whose true cause is known.
 
-Belongs here: the right diagnosis at each sample, and counting. Does not: drawing groups
+Belongs here: which diagnoses are right at each sample, and counting. Does not: drawing groups
 (`random_scenarios`), diagnosing (`fairlead.domain.analysis`).
 """
 
@@ -29,7 +29,8 @@ _LASTING = frozenset(
     {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
-#: Seconds after a cause: until it must be named, and until only one explanation is allowed.
+#: Seconds after a cause begins: until the diagnosis must be right, and until it may no longer name
+#: a member as an alternative explanation.
 _SEEN_S: Final = HOUR_S / 2
 _OPEN_S: Final = 2 * HOUR_S
 
@@ -46,12 +47,12 @@ class Marked:
 
 
 def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = False) -> list[Marked]:
-    """Let the planner diagnose a group at each decision, and mark the diagnoses.
+    """Let the planner diagnose a group at each decision; return whether each diagnosis is right.
 
-    Diagnoses of complete samples are marked from half an hour after the cause; with plans, also the
-    diagnosis behind each plan. Without plans, the cause stays the right diagnosis. With plans, it
-    is right while it keeps a member behind; `healthy` is right afterwards, and in between also
-    `recovering`.
+    Returns diagnoses at complete samples from half an hour after the cause begins, and earlier ones
+    if they led to a plan. Without plans, the cause remains the right diagnosis. With plans, the
+    cause is right while it overloads a member. Then `recovering` is right, too, until no partition
+    is behind, and `healthy` after that.
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)
     cadence = Cadence()
@@ -75,7 +76,7 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
 
 
 class _Truth:
-    """The right diagnoses at each moment of a run."""
+    """Decides which diagnoses are right at each moment of a run."""
 
     def __init__(self, labelled: Labelled, ran: ScenarioRun) -> None:
         self._labelled, self._world = labelled, ran.world
@@ -83,7 +84,7 @@ class _Truth:
         self._owners = ran.owners
 
     def allows(self, at_s: float, diagnosed: Answer) -> bool:
-        """Whether a diagnosis is right."""
+        """Return whether a diagnosis is right at a time, in seconds from the start."""
         labelled, world = self._labelled, self._world
         if at_s < labelled.since_s:
             return diagnosed == ("healthy", frozenset())
@@ -98,12 +99,12 @@ class _Truth:
         name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # its owner is overloaded, as by more arrivals
+        if expensive:  # the partition overloads its owner, as more arrivals would
             cause = "unbalanced"
         if not full:
             return name in ({"recovering", cause} if behind else {"healthy"})
         if name == "slow member":
-            # At first, samples cannot distinguish the member from one of its partitions.
+            # At first, samples do not show whether a member is slow or a partition is expensive.
             open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
             if expensive:
                 return open_ and names == labelled.names | full
@@ -124,7 +125,7 @@ class _Truth:
 
 
 def share_right(marks: list[Marked]) -> dict[str, float]:
-    """Return the share of right answers by cause, and of all as `all`."""
+    """Return the share of right diagnoses for each cause, and for all causes as `all`."""
     marked = Counter(mark_.cause for mark_ in marks)
     right = Counter(mark_.cause for mark_ in marks if mark_.right)
     shares = {cause: round(right[cause] / count, 4) for cause, count in sorted(marked.items())}

@@ -1,7 +1,7 @@
-"""Temporary services for benchmarks.
+"""Temporary brokers and databases for benchmarks.
 
-Belongs here: starting them, topics, records, waiting. Does not: consumers
-(`consumers`, `broker_members`), nor Dagster (`installation`).
+Belongs here: starting them, creating topics, producing records, waiting. Does not: consumers
+(`consumers`, `broker_members`), Dagster (`installation`).
 """
 
 import threading
@@ -22,7 +22,7 @@ from fairlead.store.migrate import upgrade
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Make a folder that other users can read, because root's Postgres runs as another user."""
+    """Make a temporary folder that all users can read: root's Postgres runs as another user."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o755)
@@ -31,7 +31,7 @@ def folder() -> Iterator[Path]:
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    """Run a Postgres, its database `fairlead` migrated."""
+    """Run a Postgres whose database `fairlead` has the current schema."""
     with folder() as place:
         server = Postgres(place)
         server.start()
@@ -55,7 +55,7 @@ def kafka(**options: Any) -> Iterator[KafkaBroker]:
 
 
 def create_topics(servers: str, counts: Mapping[str, int]) -> None:
-    """Create topics with a number of partitions each."""
+    """Create topics, given the number of partitions of each."""
     admin = AdminClient({"bootstrap.servers": servers})
     topics = [NewTopic(name, count) for name, count in counts.items()]
     for created in admin.create_topics(topics).values():
@@ -92,12 +92,12 @@ def arrivals(servers: str, rates: Mapping[tuple[str, int], float]) -> Iterator[N
 def wait_until(
     condition: Callable[[], bool], what: str, *, within_s: float = 120.0, every_s: float = 0.002
 ) -> None:
-    """Wait for a condition.
+    """Wait until a condition is true.
 
     Raises
     ------
     TimeoutError
-        The condition does not hold in time.
+        The condition is still false after `within_s` seconds.
     """
     deadline = time.monotonic() + within_s
     while not condition():

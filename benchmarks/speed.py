@@ -1,8 +1,8 @@
-"""Speed of assignors, compared with Kafka's own in the same run.
+"""Speed of assignors, compared with Kafka's own assignors in the same run.
 
-Belongs here: the compared pairs, and timing both sides: medians after warm-up. Fairlead's time
-includes everything from arrays to arrays; building the peer's input is not timed. Does not:
-comparing results (`quality`).
+Belongs here: which assignors are compared on which problems, and timing both: medians after
+warm-up. Building the input is not timed on either side. Does not: comparing the quality of plans
+(`quality`).
 """
 
 import json
@@ -33,7 +33,7 @@ STICKY, UNIFORM = "StickyAssignor", "UniformAssignor"
 
 @dataclass(frozen=True)
 class Peer:
-    """An assignor to compare with, and its number of runs."""
+    """An assignor of Kafka to compare with, and its numbers of runs."""
 
     name: str
     warm_ups: int = 5
@@ -42,7 +42,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Work:
-    """One row: an assignor, a problem, its peers, and the goal."""
+    """A measurement: an assignor, a problem, Kafka's assignors to compare with, and the goal."""
 
     what: str
     assignor: str
@@ -53,7 +53,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Timing:
-    """Median seconds of all runs, and the balance of the assignment."""
+    """An assignor's median duration over all runs, and the balance of its assignment."""
 
     name: str
     seconds: float
@@ -64,7 +64,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Row:
-    """The timings of one `Work`; Fairlead's is the first."""
+    """The timings for one `Work`; the first is that of Fairlead's assignor."""
 
     what: str
     goal: str
@@ -98,7 +98,7 @@ WORK = (
         "sticky",
         lambda: workloads.half_of_the_topics(40_000, 50, 500),
         "200x faster than StickyAssignor",
-        # A run takes half a minute, and warms up meanwhile.
+        # No warm-ups: a run of Kafka's sticky assignor takes half a minute, and warms up meanwhile.
         (Peer(STICKY, 0, 1), Peer(UNIFORM)),
     ),
     Work(
@@ -120,7 +120,7 @@ WORK = (
         "sticky",
         lambda: workloads.in_three_racks(workloads.equal_group()),
         "no goal was set",
-        # A run takes minutes.
+        # No warm-ups: a run of Kafka's sticky assignor takes minutes.
         (Peer(STICKY, 0, 1), Peer(UNIFORM)),
     ),
     Work(
@@ -165,13 +165,13 @@ def from_sticky(problem: Problem) -> Problem:
 
 
 def log_normal(problem: Problem) -> Problem:
-    """Replace the lags by log-normal ones, so that no hot partition ends the search early."""
+    """Return the problem with log-normal lags, so that no hot partition ends the search early."""
     lags = np.random.default_rng(2).lognormal(6, 1, problem.partition_total)
     return replace(problem, weights=lags.astype(np.int64))
 
 
 def measure_all(progress: Callable[[str], None], only: Container[str] | None = None) -> list[Row]:
-    """Measure every `Work`, or those with the given names."""
+    """Run every `Work`, or those named in `only`; report each to `progress`."""
     rows = []
     for work in (task for task in WORK if only is None or task.what in only):
         problem = work.build()
@@ -186,10 +186,10 @@ def measure_all(progress: Callable[[str], None], only: Container[str] | None = N
 
 
 def growth() -> dict[str, float]:
-    """Return, for each assignor, the time per partition at 10^6 partitions over that at 10^4.
+    """Return each assignor's time per partition for 10^6 partitions, divided by that for 10^4.
 
-    With 100 topics and 200 members with equal subscriptions; sticky assignors start from a sticky
-    assignment with one member gone.
+    The problems have 100 topics and 200 members with equal subscriptions. The sticky assignors
+    start from a sticky assignment from which one member has left.
     """
     ratios = {}
     for name in ASSIGNORS:
@@ -204,7 +204,7 @@ def growth() -> dict[str, float]:
 
 
 def time_ours(name: str, problem: Problem) -> Timing:
-    """Time one of Fairlead's assignors, each run on new arrays."""
+    """Time one of Fairlead's assignors; no run can use cached results of another."""
     taken: list[float] = []
     assignment = assign(name, replace(problem))
     while len(taken) < 3 or (sum(taken) < 1.0 and len(taken) < 20):
@@ -216,7 +216,7 @@ def time_ours(name: str, problem: Problem) -> Timing:
 
 
 def time_peer(peer: Peer, file: Path) -> Timing:
-    """Time a peer in Java."""
+    """Time one of Kafka's assignors in Java."""
     output = run_java_source(
         PEERS, str(file), peer.name, str(peer.warm_ups), str(peer.runs), timeout_s=900
     )
@@ -225,7 +225,7 @@ def time_peer(peer: Peer, file: Path) -> Timing:
 
 
 def timing(name: str, taken: list[float], counts: Int64) -> Timing:
-    """Summarise some runs."""
+    """Return the timing for the durations of runs, in seconds, and the members' counts."""
     return Timing(
         name=name,
         seconds=statistics.median(taken),
@@ -236,7 +236,7 @@ def timing(name: str, taken: list[float], counts: Int64) -> Timing:
 
 
 def to_bytes(problem: Problem) -> bytes:
-    """Write a problem in the format of Peers.java: big-endian, lengths before arrays."""
+    """Return a problem in the format of Peers.java: big-endian arrays, each after its length."""
     arrays: list[Any] = [
         problem.partition_counts,
         problem.subscription_offsets,
@@ -268,6 +268,6 @@ def peak_memory() -> int:
 
 
 def _peak_memory() -> int:
-    """Assign half of the topics each, 1M partitions; return this process's peak bytes."""
+    """Run `sticky` on a million partitions with a flow; return this process's peak bytes."""
     assign("sticky", workloads.half_of_the_topics(1_000_000, 500, 2_000))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,7 +1,7 @@
 r"""Speed of storing and reading history: `python -m benchmarks.store`.
 
-Belongs here: rows a second through `PlanStore`, compared with psql's `\copy` of the same rows into
-the same tables, in turns; printing, and writing store.json. Does not: queries of a long history
+Belongs here: rows per second that `PlanStore` stores, in turns with psql's `\copy` of the same rows
+into the same tables; printing, and writing store.json. Does not: queries on a long history
 (`history`).
 
 Everything runs on a temporary Postgres.
@@ -29,14 +29,14 @@ from fairlead.store.plans import PlanStore
 from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")
-GROUPS, EACH = 100, 10_000  # of one snapshot of lag
-TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # of one plan
+GROUPS, EACH = 100, 10_000  # groups in a snapshot of lag, and partitions of each
+TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # in a plan; the second is partitions per topic
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Writing:
-    """Median rows a second; `share` is the rate of `PlanStore` divided by that of psql."""
+    """Median rows per second; `share` is the rate of `PlanStore` divided by that of psql."""
 
     what: str
     rows: int
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def measure_lag(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
-    """Store snapshots of a fleet by `PlanStore.record_lag`."""
+    """Measure how fast `PlanStore.record_lag` stores the lag of a fleet."""
 
     def ours(turn: int) -> Callable[[], object]:
         rows = lag_rows(turn)
@@ -84,12 +84,12 @@ def measure_lag(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
         rows = rows.rename_columns({"group": "group_id"}).drop_columns("snapshot_id")
         return copying(rows, "fairlead_raw.partition_lag", url, file)
 
-    store.record_lag(lag_rows(2 * rounds))  # warm-up for both sides
+    store.record_lag(lag_rows(2 * rounds))  # warm up for both ways to store
     return compare("lag of a snapshot", GROUPS * EACH, ours, theirs, rounds)
 
 
 def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
-    """Store plans that move all partitions, with documents, by `PlanStore.record_decision`."""
+    """Measure how fast plans that move all partitions are stored, with their documents."""
     moves = move_rows()
 
     def ours(turn: int) -> Callable[[], object]:
@@ -98,7 +98,7 @@ def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writin
 
     def theirs(turn: int) -> Callable[[], object]:
         group = f"psql-{turn}"
-        record_decision(store, everything(group, moves.slice(0, 0)))  # the moves refer to it
+        record_decision(store, everything(group, moves.slice(0, 0)))  # copied moves refer to it
         rows = moves.append_column("group_id", pa.repeat(group, moves.num_rows))
         rows = rows.append_column("version", pa.repeat(1, moves.num_rows))
         return copying(rows, "fairlead_raw.moved_partition", url, file)
@@ -113,7 +113,10 @@ def compare(
     theirs: Callable[[int], Callable[[], object]],
     rounds: int,
 ) -> Writing:
-    """Time both sides in turns; each function prepares a turn, and returns the function to time."""
+    """Time `PlanStore` (`ours`) and psql (`theirs`) in turns.
+
+    Each of the functions prepares a turn, and returns the function to time.
+    """
     ours_s, theirs_s = map(
         statistics.median,
         in_turns(
@@ -132,7 +135,7 @@ def compare(
 
 
 def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], object]:
-    r"""Write rows to a file for psql; return a function that copies them by `\copy`."""
+    r"""Write rows to a file for psql; return a function that loads the file with `\copy`."""
     pa.csv.write_csv(rows, file, pa.csv.WriteOptions(include_header=False, quoting_style="needed"))
     copy = rf"\copy {table} ({', '.join(rows.column_names)}) FROM '{file}' (FORMAT csv)"
     command = [str(psql_path()), url, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", copy]
@@ -140,7 +143,7 @@ def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], ob
 
 
 def lag_rows(turn: int) -> pa.Table:
-    """Return a snapshot of all groups, an hour after the snapshot of the previous turn."""
+    """Return lag rows of all groups, an hour after those of the previous turn."""
     size = GROUPS * EACH
     random = np.random.default_rng(turn)
     lag, end = random.integers(0, 10**6, size), random.integers(10**9, 10**10, size)
@@ -167,7 +170,7 @@ def lag_rows(turn: int) -> pa.Table:
 
 
 def move_rows() -> pa.Table:
-    """Return a move of every partition of a plan."""
+    """Return moves of all partitions of a plan."""
     owner = np.arange(IN_TOPIC) % MEMBERS
     names = np.array([f"orders-{number}" for number in range(MEMBERS)])
     size = TOPICS * IN_TOPIC
@@ -184,7 +187,7 @@ def move_rows() -> pa.Table:
 
 
 def everything(group: str, moves: pa.Table) -> PlanDraft:
-    """Return a plan of all partitions, in shares that are not contiguous ranges."""
+    """Return a plan of all partitions, in which no member's share is a contiguous range."""
     counts = {f"t{number}": IN_TOPIC for number in range(TOPICS)}
     numbers = np.arange(IN_TOPIC, dtype=np.int32)
     owned = {

@@ -1,10 +1,11 @@
-"""Consumers that measure their own work, each in a separate process.
+"""Consumers that log their own work, each in a separate process.
 
-Belongs here: each client's loops, and applications that process batches or use threads and tasks.
-Does not: groups, or comparisons with reports (`reported_work`).
+Belongs here: the ways to read records with each client, and applications that process batches or
+use threads or tasks. Does not: running groups, comparing logs with reports (`reported_work`).
 
-A handler sleeps for a drawn time. The application logs each record: partition, start (seconds of
-the monotonic clock), seconds that the handler took, and the drawn seconds.
+A handler sleeps for a randomly drawn time. The application logs four numbers for each record: its
+partition, the start (seconds of the monotonic clock), the seconds that the handler took, and the
+drawn seconds.
 """
 
 import asyncio
@@ -37,9 +38,9 @@ COMMIT_MS: Final = 1000
 WAIT_S: Final = 0.2
 FLUSH: Final = 500
 WORKERS: Final = 4
-#: Number of records in a queue at which its producer waits.
+#: Maximum number of records in a queue; if it is full, the thread that reads records waits.
 QUEUE: Final = 20
-#: Seconds. Shorter times are spent in a loop, because a sleep would take longer.
+#: Seconds. Shorter times are spent in a busy loop, because a sleep would take longer.
 SPIN_S: Final = 2e-4
 
 
@@ -52,13 +53,13 @@ class Work:
     servers, group, topic, name
         The cluster, group and topic, and the consumer's `client.id`.
     loop
-        A key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
+        How to read records: a key of `LOOPS` or `APPLICATIONS`, or `JAVA`.
     seconds
-        Mean time of a record of each partition.
+        Mean time per record of each partition.
     cv
-        Coefficient of variation of these times, which have a lognormal distribution.
+        Coefficient of variation of the times, which have a lognormal distribution.
     path
-        The log, written when the process ends.
+        Path of the log, which is written when the process ends.
     """
 
     servers: str
@@ -72,7 +73,7 @@ class Work:
 
 
 def start(work: Work, classpath: str) -> "subprocess.Popen[bytes]":
-    """Start a consumer; the end of its standard input makes it write its log and end.
+    """Start a consumer process; at the end of its standard input, it writes its log and ends.
 
     Parameters
     ----------
@@ -89,12 +90,12 @@ def start(work: Work, classpath: str) -> "subprocess.Popen[bytes]":
 
 
 def read_log(path: str) -> npt.NDArray[np.float64]:
-    """Return a log, float64 of shape (records, 4)."""
+    """Return the entries of a log, float64 of shape (records, 4)."""
     return np.fromfile(path, ">f8").reshape(-1, 4).astype(np.float64)
 
 
 def work_until_input_ends() -> None:
-    """Take records until the standard input ends."""
+    """Process records until standard input ends, then write the log."""
     work = Work(**json.loads(sys.argv[1]))
     application = Application(work)
 
@@ -108,7 +109,7 @@ def work_until_input_ends() -> None:
 
 
 class Application:
-    """Handles records, and measures their time.
+    """The handlers of a consumer, with its log.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ class Application:
         self._sigma = sqrt(log(1.0 + work.cv**2))
 
     def draw(self, partition: int) -> float:
-        """Return the seconds for a record."""
+        """Return a random time for a record, in seconds."""
         factor = self._random.lognormvariate(-(self._sigma**2) / 2, self._sigma)
         return self.work.seconds[partition] * factor
 
@@ -139,9 +140,9 @@ class Application:
             self.handle(partition)
 
     def handle_all(self, partitions: Sequence[int]) -> None:
-        """Process several records together, as one insert does.
+        """Process several records together, as when they are inserted into a database.
 
-        The time is divided among the records in proportion to their drawn times.
+        The log divides the time among the records in proportion to their drawn times.
         """
         began = time.monotonic()
         drawn = [self.draw(partition) for partition in partitions]
@@ -153,13 +154,13 @@ class Application:
             began += took * its / whole
 
     async def handle_async(self, record: Any) -> None:
-        """Process one record while other tasks run."""
+        """Process one record; other tasks run meanwhile."""
         began, drawn = time.monotonic(), self.draw(record.partition)
         await asyncio.sleep(drawn)
         self.log.append((record.partition, began, time.monotonic() - began, drawn))
 
     def kafka_python(self) -> Any:
-        """Open a consumer of kafka-python."""
+        """Return a consumer of kafka-python."""
         return kafka_python.PlanConsumer(
             self.work.topic,
             bootstrap_servers=self.work.servers,
@@ -172,7 +173,7 @@ class Application:
         )
 
     def confluent(self) -> Any:
-        """Open a consumer of confluent-kafka."""
+        """Return a consumer of confluent-kafka."""
         consumer = PlanConsumer(
             {
                 "bootstrap.servers": self.work.servers,
@@ -261,7 +262,7 @@ async def _getmany(app: Application, consumer: Any) -> None:
                 await app.handle_async(record)
 
 
-#: Functions that run a client's loop until SIGTERM, by names of client and loop.
+#: Functions that read and handle records until SIGTERM. Keys name the client and the kind of loop.
 LOOPS: Final[dict[str, Callable[[Application], None]]] = {
     "kafka-python, iterator": _iterate,
     "kafka-python, poll": _poll,
@@ -313,7 +314,10 @@ def _executor_submit(app: Application) -> None:
 
 
 def _workers(length: int) -> Callable[[Application], None]:
-    """Return an application whose threads take records from a queue; 0: no limit of its length."""
+    """Return an application whose threads process records from a queue of a maximum length.
+
+    0: the length is not limited.
+    """
 
     def run_workers(app: Application) -> None:
         records: queue.Queue[Any] = queue.Queue(length)
@@ -378,7 +382,7 @@ def _pause_and_resume(app: Application) -> None:
             consumer.resume(*consumer.paused())
 
 
-#: Kinds of applications whose times cannot all be assigned to records.
+#: Applications in which a meter in the client cannot assign all of the time to the right records.
 APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
     "collect, then insert": _collect_and_insert,
     "flush every 500": _flush,

@@ -1,6 +1,6 @@
-"""The measured problems, from fixed seeds.
+"""The problems on which assignors are measured, drawn from fixed seeds.
 
-Belongs here: large groups as arrays, and the scenarios of uneven lag. Does not: measuring.
+Belongs here: large groups built from arrays, and groups with uneven lag. Does not: measuring.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,11 +23,11 @@ def group(counts: npt.ArrayLike, subscriptions: Rows, lags: npt.ArrayLike | None
     Parameters
     ----------
     counts
-        Partitions of each topic, shape (T,).
+        Number of partitions of each topic, shape (T,).
     subscriptions
-        The numbers of the topics that each member reads, ascending.
+        Numbers of the topics that each member reads, ascending.
     lags
-        Shape (P,); None: no lag.
+        Lag of each partition in records, shape (P,); None: no lag.
     """
     partition_counts = np.asarray(counts, dtype=np.int64)
     partitions, members = int(partition_counts.sum()), len(subscriptions)
@@ -49,7 +49,7 @@ def group(counts: npt.ArrayLike, subscriptions: Rows, lags: npt.ArrayLike | None
 def equal_group(
     partitions: int = PARTITIONS, topics: int = TOPICS, members: int = MEMBERS
 ) -> Problem:
-    """Return a group in which every member reads every topic, with Zipf lags."""
+    """Return a group in which every member reads every topic, and lags follow Zipf's law."""
     rng = np.random.default_rng(partitions)
     rows = [np.arange(topics)] * members
     return group(np.full(topics, partitions // topics), rows, zipf(rng, partitions))
@@ -61,7 +61,7 @@ def owned_by(problem: Problem, owner: Int32) -> Problem:
 
 
 def one_member_gone(problem: Problem) -> Problem:
-    """Return an evenly assigned group without its last member."""
+    """Return a group that was evenly assigned before its last member left."""
     owner = assign("sticky", problem).owner
     last = len(problem.members) - 1
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
@@ -76,7 +76,7 @@ def one_member_gone(problem: Problem) -> Problem:
 
 
 def in_three_racks(problem: Problem) -> Problem:
-    """Place members in three racks in turns, and two replicas of each partition at random."""
+    """Put members in three racks in turns, and two replicas of each partition in random racks."""
     racks = ("r0", "r1", "r2")
     sets = (frozenset[str](), *(frozenset(racks) - {rack} for rack in racks))
     rng = np.random.default_rng(3)
@@ -98,7 +98,7 @@ def half_of_the_topics(partitions: int, topics: int, members: int) -> Problem:
 def sparse_and_skewed(
     partitions: int = PARTITIONS, topics: int = TOPICS, members: int = MEMBERS
 ) -> Problem:
-    """Return a group with topics of Zipf sizes, in which each member reads one to five topics."""
+    """Return a group in which members read one to five topics; topic sizes follow Zipf's law."""
     rng = np.random.default_rng(5)
     sizes = 1 / np.arange(1, topics + 1)
     counts = np.floor(sizes / sizes.sum() * partitions).astype(np.int64)
@@ -108,7 +108,7 @@ def sparse_and_skewed(
 
 
 def zipf(rng: np.random.Generator, partitions: int) -> npt.NDArray[np.float64]:
-    """Return lags proportional to 1, 1/2, 1/3, ..., in random order of partitions."""
+    """Return lags proportional to 1, 1/2, 1/3 and so on, in random order."""
     ranked = 1e4 * partitions / np.arange(1, partitions + 1)
     return rng.permutation(ranked)
 
@@ -135,7 +135,7 @@ def scenarios(seed: int) -> Iterator[tuple[str, Problem]]:
 
 
 def jittered(problem: Problem, owner: Int32, seed: int) -> Problem:
-    """Return the problem with these owners, and with every lag changed by up to 10 %."""
+    """Return the problem with these owners and with every lag changed by up to 10 %."""
     rng = np.random.default_rng(seed)
     lags: Int64 = (problem.weights * rng.uniform(0.9, 1.1, problem.weights.size)).astype(np.int64)
     return replace(problem, weights=lags, owner=owner)

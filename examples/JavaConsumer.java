@@ -5,7 +5,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /**
- * A Java consumer that follows its group's plans, by two lines of configuration.
+ * A Java consumer that follows its group's plans. Only two lines of its configuration are for that.
  *
  * <p>java -cp "fairlead-kafka.jar:kafka-clients.jar:slf4j-api.jar" JavaConsumer.java localhost:9092 orders-1
  */

@@ -1,10 +1,11 @@
-"""A consumer that follows its group's plans, with aiokafka.
+"""An aiokafka consumer that follows its group's plans.
 
     python aiokafka_consumer.py localhost:9092 orders orders-1 orders payments
 
-Only `PlanConsumer` differs from any other aiokafka consumer. Give each consumer of the group a
-`client_id` of its own: plans know it by that name. The listener sets state up for partitions that
-are new to this consumer and cleans it up for those that are permanently lost.
+The arguments are the broker, the group, the `client_id`, and the topics. Only `PlanConsumer`
+differs from any other aiokafka consumer. Give each consumer of the group another `client_id`, since
+plans name members by it. The listener sets up state for partitions that are new to this consumer,
+and cleans it up for partitions that are permanently lost.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from fairlead.followers.cleanup.aiokafka import CleanupListener
 
 
 async def read(bootstrap_servers: str, group: str, name: str, *topics: str) -> None:
-    """Print every record until cancelled."""
+    """Print every record until the task is cancelled."""
     counts: dict[TopicPartition, int] = {}
 
     def set_up(partitions: set[TopicPartition]) -> None:
@@ -47,7 +48,7 @@ async def read(bootstrap_servers: str, group: str, name: str, *topics: str) -> N
 
 
 def main(bootstrap_servers: str, group: str, name: str, *topics: str) -> None:
-    """Read until interrupted."""
+    """Read until the process is interrupted."""
     logging.basicConfig(level=logging.WARNING)
     logging.getLogger("fairlead").setLevel(logging.INFO)
     try:

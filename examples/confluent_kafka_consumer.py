@@ -1,9 +1,10 @@
-"""A consumer that follows its group's plans, with confluent-kafka.
+"""A confluent-kafka consumer that follows its group's plans.
 
     python confluent_kafka_consumer.py localhost:9092 orders orders-1 orders payments
 
-Only `PlanConsumer` differs from any other confluent-kafka consumer. Give each consumer of the group
-a `client.id` of its own: plans know it by that name.
+The arguments are the broker, the group, the `client.id`, and the topics. Only `PlanConsumer`
+differs from any other confluent-kafka consumer. Give each consumer of the group another
+`client.id`, since plans name members by it.
 """
 
 import logging
@@ -15,7 +16,7 @@ from fairlead.followers.confluent import PlanConsumer
 
 
 def main(bootstrap_servers: str, group: str, name: str, *topics: str) -> None:
-    """Print every message until interrupted."""
+    """Print every message until the process is interrupted."""
     logging.basicConfig(level=logging.WARNING)
     logging.getLogger("fairlead").setLevel(logging.INFO)
     config = {

@@ -1,9 +1,10 @@
-"""A consumer that follows its group's plans, with kafka-python.
+"""A kafka-python consumer that follows its group's plans.
 
     python kafka_python_consumer.py localhost:9092 orders orders-1 orders payments
 
-Only `PlanConsumer` differs from any other kafka-python consumer. Give each consumer of the group a
-`client_id` of its own: plans know it by that name.
+The arguments are the broker, the group, the `client_id`, and the topics. Only `PlanConsumer`
+differs from any other kafka-python consumer. Give each consumer of the group another `client_id`,
+since plans name members by it.
 """
 
 import logging
@@ -13,7 +14,7 @@ from fairlead.followers.kafka_python import PlanConsumer
 
 
 def main(bootstrap_servers: str, group: str, name: str, *topics: str) -> None:
-    """Print every record until interrupted."""
+    """Print every record until the process is interrupted."""
     logging.basicConfig(level=logging.WARNING)
     logging.getLogger("fairlead").setLevel(logging.INFO)
     consumer = PlanConsumer(

@@ -1,7 +1,7 @@
-"""A Dagster sensor that reports plans that wait for a decision. Replace `send` by your own.
+"""A Dagster sensor that reports plans that wait for approval. Replace `send` with your own.
 
-READER_URL is Fairlead's database, for a login with the role fairlead_reader, such as
-postgresql://reader@localhost/fairlead.
+Set the environment variable READER_URL to the URL of Fairlead's database, such as
+postgresql://reader@localhost/fairlead, for a login with the role fairlead_reader.
 """
 
 import json
@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import dagster as dg
 import psycopg
 
-# Where people reach the pages of `fairlead serve`.
+# Address at which people reach the pages of `fairlead serve`.
 PAGES = "http://localhost:9464"
-# A policy may approve a plan just after it was proposed; then no person needs to decide.
+# Leaves out plans younger than a minute: a policy may still approve them automatically.
 WAITING = """
 SELECT group_id, version, reason
 FROM fairlead.plan_history
@@ -23,7 +23,7 @@ ORDER BY proposed_at, group_id
 
 
 def send(text: str) -> None:
-    """Print the text. If this raises, the next tick sends the text again."""
+    """Print the text. If this function raises an error, the next tick sends the text again."""
     # With dagster-slack: add `resources={"slack": SlackResource(token=...)}` to Definitions, give
     # the sensor an argument `slack: SlackResource`, and pass it on to this function, which calls
     # `slack.get_client().chat_postMessage(channel="#kafka", text=html.escape(text, quote=False))`.
@@ -32,7 +32,7 @@ def send(text: str) -> None:
 
 @dg.sensor(minimum_interval_seconds=60, default_status=dg.DefaultSensorStatus.RUNNING)
 def plans_that_wait(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Send one text about all plans that wait and were not reported yet."""
+    """Send one text about all waiting plans that have not been reported yet."""
     with psycopg.connect(os.environ["READER_URL"]) as connection:
         waiting = connection.execute(WAITING).fetchall()
     reported = json.loads(context.cursor or "[]")

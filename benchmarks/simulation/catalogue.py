@@ -12,14 +12,14 @@ from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
 #: Records/s of each machine: half of them are twice as fast as the others; 1,000 in total.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
-#: Shuffles of Zipf's shares: `range` overloads two of ten members by the first, one by the second.
+#: Seeds for the order of Zipf's shares, with which `range` overloads two or one of ten members.
 _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)
 _SKEW_70 = Traffic(used=0.70, zipf=0.6, shuffle=_ONE_OVERLOADED)
-#: One sample in twenty misses the partitions of a broker, and one in twenty misses the owners.
+#: One sample in twenty lacks the partitions of a broker, and one in twenty lacks the owners.
 _MISSES = Misses(leader=0.05, coordinator=0.05)
-#: A tenth of 100 partitions is expensive: under `range`, four of ten members read two or three.
+#: Ten of 100 partitions are expensive. Under `range`, four of ten members own two or three of them.
 _HEAVY = TrueCosts(expensive=(Expensive(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))
 _CHUNKS = "kafka-python"
 

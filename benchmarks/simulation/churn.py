@@ -6,7 +6,7 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class MemberChange:
-    """A member that joins or leaves, seconds from the start."""
+    """A member that joins (`joins`) or leaves the group, `at_s` seconds after the start."""
 
     at_s: float
     member: int
@@ -16,7 +16,7 @@ class MemberChange:
 def rolling_restart(
     members: int, from_s: float, *, every_s: float = 120.0, away_s: float = 60.0
 ) -> tuple[MemberChange, ...]:
-    """Return changes in which each member in turn leaves and rejoins later under the same name."""
+    """Return changes in which each member in turn leaves, and later joins under the same name."""
     starts = [from_s + number * every_s for number in range(members)]
     if any(after - before < away_s for before, after in pairwise(starts)):
         raise ValueError("a rolling restart takes one member away at a time")
@@ -30,14 +30,14 @@ def rolling_restart(
 def replacements(
     members: int, new_members: int, *, from_s: float, every_s: float, away_s: float = 30.0
 ) -> tuple[MemberChange, ...]:
-    """Return changes in which a new member with a new name repeatedly replaces the oldest one.
+    """Return changes in which new members, with new names, replace the oldest ones one by one.
 
     Parameters
     ----------
     members
-        Number of members at the start; they have the numbers 0 to `members` - 1.
+        Number of members at the start. They are numbered from 0 to `members` - 1.
     new_members
-        Number of members that join; they have the following numbers.
+        Number of members that join. Their numbers follow.
     """
     return tuple(
         change

@@ -9,14 +9,14 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class ScenarioCommits(SimulatedCommits):
-    """Commits as the scenario defines them: in `poll`, at the first poll after the interval.
+    """Commits as the scenario defines them: in the first `poll` after each interval.
 
     Parameters
     ----------
     reading
-        The reading of P partitions.
+        The simulated reading of P partitions.
     reports
-        Reports of the consumers' work, committed with offsets; None: no controller reads reports.
+        Reports of the consumers' work, committed with offsets; None: the controller reads none.
     """
 
     def __init__(self, reading: ScenarioReading, reports: SimulatedReports | None = None) -> None:
@@ -31,7 +31,7 @@ class ScenarioCommits(SimulatedCommits):
         super()._commit(step, partitions, given, moment)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return seconds between each member's commits, in whole polls, shape (M + 1,)."""
+        """Return seconds between each member's commits, rounded up to whole polls, (M + 1,)."""
         reading, world = self._of, self._of.world
         every = super()._interval_s(step)
         if not reading.client.poll_records or not step:

@@ -20,14 +20,14 @@ class Truth:
     Parameters
     ----------
     rates
-        True arrival rates one sample ago, shape (P,). All rates are in records of usual cost a
-        second; the rate of a throttled partition is the rate at which it can be read.
+        True arrival rates one sample ago, shape (P,). All rates are in records of usual cost per
+        second. The rate of a throttled partition is the rate at which it can be read.
     peak_rates
-        The rates at the moment of the next day with the highest total, shape (P,).
+        The rates at that moment of the next 24 hours with the highest total, shape (P,).
     waiting
-        Unread records, shape (P,); 0 for a throttled partition.
+        Number of unread records, shape (P,); 0 for a throttled partition.
     speeds
-        Speeds of members, shape (M,).
+        Speeds of the members, shape (M,).
     """
 
     rates: Float64
@@ -38,14 +38,14 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class ScenarioMoment(Moment):
-    """The input of a controller; the truth is for oracles.
+    """The input of a controller's decision, with the true state for oracles.
 
     Parameters
     ----------
     truth
         Returns the true state.
     reports
-        Returns the reports of work in `series`, for controllers that read them.
+        Returns the reports of work at the samples in `series`, for controllers that read them.
     """
 
     truth: Callable[[], Truth]
@@ -54,7 +54,7 @@ class ScenarioMoment(Moment):
 
 @runtime_checkable
 class ReadsReports(Protocol):
-    """A controller that can read reports of work."""
+    """A controller that says whether it reads reports of work."""
 
     #: Whether the controller reads reports.
     reports: bool
@@ -62,10 +62,10 @@ class ReadsReports(Protocol):
 
 @runtime_checkable
 class TakesBack(Protocol):
-    """A controller that withdraws plans that made the group worse."""
+    """A controller that rolls back plans after a regression."""
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """Return the owners after withdrawing the published plan, or None to keep the plan."""
+        """Return the owners after a rollback of the published plan, or None to keep the plan."""
         ...
 
 
@@ -75,11 +75,11 @@ class ByAssignor:
     Parameters
     ----------
     assignor
-        A name of `assignors.registry`.
+        Name of an assignor.
     at_start
-        The assignor of the first rebalance.
+        Name of the assignor at the first rebalance.
     plans
-        Whether the assignor also runs at each decision.
+        Whether the assignor runs not only at rebalances but also at each decision.
     """
 
     def __init__(self, assignor: str, *, at_start: str | None = None, plans: bool = False) -> None:
@@ -87,13 +87,13 @@ class ByAssignor:
         self._started = False
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Return the assignor's owners."""
+        """Return the owners that the assignor chooses."""
         name = self._assignor if self._started else self._at_start
         self._started = True
         return assign(name, moment.problem).owner
 
     def decide(self, moment: Moment) -> Int32 | None:
-        """Return the assignor's owners, or None: no change."""
+        """Return the owners that the assignor chooses, or None for no change."""
         if not self._plans:
             return None
         owner = assign(self._assignor, moment.problem).owner

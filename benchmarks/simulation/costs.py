@@ -1,4 +1,4 @@
-"""Costs of records: by partition, and over time."""
+"""Costs of the records of each partition over time."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Expensive:
     factor
         Cost as a multiple of the usual cost.
     partitions
-        Partitions with these records; empty: all partitions, as after a deployment.
+        Partitions with these records. Empty: all partitions, for example after a deployment.
     from_s, until_s
         Seconds from the start.
     """
@@ -36,7 +36,7 @@ class TrueCosts:
     spread
         Standard deviation of the logarithms of the partitions' costs.
     shuffle
-        Seed for drawing the spread.
+        Seed for drawing the costs.
     expensive
         Periods and partitions whose records are expensive.
     """
@@ -46,7 +46,7 @@ class TrueCosts:
     expensive: tuple[Expensive, ...] = ()
 
     def over(self, at: Float64, partitions: int) -> Float64:
-        """Return costs at N moments, seconds from the start: float64 of shape (N, P)."""
+        """Return the costs at N moments in seconds from the start, float64 of shape (N, P)."""
         rng = np.random.default_rng((self.shuffle, partitions))
         usual = np.exp(self.spread * rng.standard_normal(partitions))
         costs: Float64 = np.tile(usual, (at.size, 1))

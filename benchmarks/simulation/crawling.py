@@ -1,4 +1,4 @@
-"""Throttled partitions: something outside their consumer limits their reading rate."""
+"""Throttled partitions, whose reading rate is limited by something outside their consumer."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ class Crawl:
     Parameters
     ----------
     partition
-        Its index.
+        Index of the partition.
     per_s
-        Records a second; 0: none are read (a poison pill).
+        Number of records read per second; 0 for none, as with a poison pill.
     from_s, until_s
         Seconds from the start.
     """
@@ -28,7 +28,7 @@ class Crawl:
 
 
 def limits(crawls: tuple[Crawl, ...], at: Float64, partitions: int) -> Float64:
-    """Return the maximum records a second that can be read, shape (N, P); inf: no limit."""
+    """Return how many records can be read per second at most, shape (N, P); inf: no limit."""
     most: Float64 = np.full((at.size, partitions), np.inf)
     for crawl in crawls:
         most[(at >= crawl.from_s) & (at < crawl.until_s), crawl.partition] = crawl.per_s

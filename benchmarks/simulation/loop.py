@@ -1,7 +1,7 @@
-"""The closed loop of a simulated group: oracles get the true state, and plans can be withdrawn.
+"""The closed loop of a scenario: oracles get the true state, and plans can be rolled back.
 
-This module has what a scenario adds to the loop. The loop itself is `fairlead.simulation.loop`;
-`run_figures` measures a run.
+This module adds these things to the loop in `fairlead.simulation.loop`. `run_figures` measures a
+run.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from fairlead.simulation.world import Int32, Int64, Mask
 
 @dataclass(frozen=True)
 class TakenBack(Handover):
-    """A plan that was rolled back."""
+    """The change of owners when a plan is rolled back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class _ScenarioLoop(Loop):
         return super()._decisions() | ({0} if foresees else set())
 
     def _sample(self, step: int, end: Int64, owner: Int32) -> None:
-        """Take a sample, with missing values as drawn; then roll a plan back if necessary."""
+        """Take a sample, without the values that `Misses` removes; let the controller roll back."""
         world = self._world
         if world.scenario.markers:
             end = end + (end > 0)
@@ -100,5 +100,5 @@ class _ScenarioLoop(Loop):
         )
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        # No partition is read before the start, so none pauses.
+        # At the first step, no partition has been read, so none pauses.
         return self._world.exists[step] if self._world.scenario.eager and step else taken

@@ -1,4 +1,4 @@
-"""Counters of simulated meters; the real one is `fairlead.followers.core.meter`."""
+"""Simulated counters of work, as the real meter (`fairlead.followers.core.meter`) has them."""
 
 from typing import Final
 
@@ -11,9 +11,9 @@ from fairlead.simulation.world import Float64, Int64
 _QUEUED_S: Final = 1e-5
 #: Share of the work of a flushing application that happens after every N-th record.
 _FLUSHED: Final = 0.9
-#: Seconds. Time that belongs to no record is summed over blocks of this length, then squared.
+#: Seconds. Time that belongs to no record is summed over blocks of this length before squaring.
 _BLOCK_S: Final = 600.0
-#: If a consumer works for at least this share of a step, its queues are full.
+#: If a consumer works for at least this share of a step, its queues count as full.
 _FULL: Final = 0.98
 
 
@@ -23,7 +23,7 @@ class Meters:
     Parameters
     ----------
     reading
-        The reading of P partitions by M members in N steps.
+        The simulated reading of P partitions by M members in N steps.
     """
 
     def __init__(self, reading: ScenarioReading) -> None:
@@ -32,23 +32,23 @@ class Meters:
         self._habit = habit
         self._rng = np.random.default_rng((habit.seed, 1))
         members = world.speeds.shape[1]
-        #: Seconds and squared seconds of each partition's records, over all its owners.
+        #: Sum of seconds, and of squared seconds, of each partition's records, for all its owners.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
         #: Seconds that each consumer waited for records, and number of polls that returned records.
         self.waiting_s: Float64 = np.zeros((world.steps + 1, members))
         self.calls: Float64 = np.zeros((world.steps + 1, members))
-        #: Number of partitions that each consumer has paused now.
+        #: Number of partitions that each consumer has paused at present.
         self.paused: Float64 = np.zeros(members)
         self._lies = np.random.default_rng((habit.seed, 2)).random(members) < habit.lying
-        #: Records and seconds of each consumer since its last flush.
+        #: Records of each consumer since its last flush, and seconds that the next flush will take.
         self._unflushed, self._owed_s = np.zeros(members), np.zeros(members)
-        #: By partition: seconds that belong to no record in the present block; the block's number.
+        #: For each partition, seconds that belong to no record, and the block they are summed over.
         self._loose_s = np.zeros(world.partitions)
         self._block: Int64 = np.zeros(world.partitions, np.int64)
 
     def count(self, first: int, last: int) -> None:
-        """Count the steps from `first` up to, but not including, `last`."""
+        """Advance the counters from the start of step `first` to the start of step `last`."""
         if first == last:
             return
         world, reading, habit = self._world, self._reading, self._habit
@@ -61,7 +61,7 @@ class Meters:
         speeds = np.concatenate((reading.speeds(first, last), np.full((count, 1), np.inf)), axis=1)
         mean_s = world.costs[first:last] / np.maximum(speeds[:, owner], 1e-9)
         busy_s, squares_s2 = self._times(whole, mean_s)
-        # Drawn times may exceed the length of a step: scale them down.
+        # Drawn times may exceed the length of a step, so scale them down.
         steps = np.repeat(np.arange(count), owner.size)
         places = steps * (members + 1) + np.tile(owner, count)
         size = count * (members + 1)
@@ -103,13 +103,14 @@ class Meters:
         self.calls[rows] = self.calls[first] + records[:, :members].cumsum(axis=0)
 
     def _times(self, records: Float64, mean_s: Float64) -> tuple[Float64, Float64]:
-        """Draw the total and squared seconds of given numbers of records with a given mean."""
+        """Draw the total seconds and squared seconds of `records` records, given their mean."""
         spread2 = self._habit.spread**2
         counted = np.maximum(records, 1.0)
         if not spread2:
             return records * mean_s, records * mean_s**2
         total_s = mean_s * spread2 * self._rng.gamma(counted / spread2)
-        # Excess kurtosis of the gamma distribution: 6 times the squared coefficient of variation.
+        # The excess kurtosis of a gamma distribution is 6 times its squared coefficient of
+        # variation.
         shape = counted / (2.0 + 6.0 * spread2)
         deviation2 = spread2 * mean_s**2 * self._rng.gamma(shape) / shape
         squares_s2 = total_s**2 / counted + (counted - 1.0) * deviation2
@@ -117,7 +118,7 @@ class Meters:
         return np.where(any_, total_s, 0.0), np.where(any_, squares_s2, 0.0)
 
     def _flush(self, records: Float64, busy_s: Float64, squares_s2: Float64, owner: Int64) -> None:
-        """Give most of the time to the records that come right before a flush, in place."""
+        """Shift most of the time, in place, to the records right before each flush."""
         owed = busy_s * _FLUSHED
         busy_s -= owed
         squares_s2 *= (1.0 - _FLUSHED) ** 2
@@ -137,7 +138,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add time that belongs to no record to `squares_s2` of the partitions that had records."""
+        """Add time that belongs to no record to `squares_s2`, for partitions with records."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

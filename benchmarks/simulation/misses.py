@@ -1,4 +1,4 @@
-"""Samples with missing values: partitions without an answer, or all owners."""
+"""Missing values of samples: end offsets of some partitions, or all owners."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from fairlead.simulation.world import Mask
 
 @dataclass(frozen=True)
 class Misses:
-    """Chances that a sample misses values.
+    """Chances that a sample lacks values.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Misses:
     coordinator
         Chance that the group is rebalancing, so that the owners are unknown.
     brokers
-        Number of brokers; they lead the partitions in turn.
+        Number of brokers. The leaders of successive partitions are on successive brokers.
     """
 
     leader: float = 0.0
@@ -26,7 +26,7 @@ class Misses:
     brokers: int = 6
 
     def of(self, rng: np.random.Generator, steps: int, partitions: int) -> tuple[Mask, Mask]:
-        """Draw the missing values of a sample in each step: ends, (N, P), and owners, (N,)."""
+        """Draw what a sample in each step lacks: end offsets, (N, P), and all owners, (N,)."""
         absent = rng.integers(self.brokers, size=steps)
         absent[rng.random(steps) >= self.leader] = -1
         leader = np.arange(partitions) % self.brokers

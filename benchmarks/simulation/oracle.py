@@ -1,12 +1,12 @@
-"""Oracles: controllers that know the true state, as a benchmark for other controllers.
+"""Oracles: controllers that plan from the true state, with which other controllers are compared.
 
-This module plans from true rates and speeds, which no real planner knows.
+No real planner knows the true rates and speeds.
 
 There are two oracles, for two objectives. `Minimal` knows the arrivals of the next day and makes
-few moves: it takes the steps of `assignors.relief` until no member's utilisation exceeds `FULL`;
-because greedy steps may not be the fewest, it then returns each partition that still fits to its
-previous owner. `Lagging` knows the speeds, and the rates one sample ago, and balances the records
-that wait and will arrive until the next decision, with any number of moves.
+few moves. It takes the steps of `assignors.relief` until no member's utilisation exceeds `FULL`.
+Such steps may be more than necessary, so it then gives partitions back to their previous owners if
+these still have room. `Lagging` knows the true speeds, and the rates one sample ago. With any
+number of moves, it balances the records that are unread or will arrive before the next decision.
 """
 
 from dataclasses import replace
@@ -23,12 +23,12 @@ from benchmarks.simulation.controllers import ScenarioMoment, Truth
 from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Float64, Int32
 
-#: Maximum utilisation of a member under a plan of the minimal oracle.
+#: Maximum utilisation of a member under a plan of `Minimal`.
 FULL: Final = 0.99
 
 
 class Oracle(ByPlans):
-    """A controller that plans by the true state."""
+    """A controller that plans from the true state."""
 
     #: Whether the oracle also plans at the start, before the first sample.
     foresees = False
@@ -40,7 +40,7 @@ class Oracle(ByPlans):
         return self.plan_by(moment.truth(), moment.problem)
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return a plan, int32 of shape (P,), or None: no change."""
+        """Return the owners, int32 of shape (P,), or None for no change."""
         raise NotImplementedError
 
 
@@ -50,22 +50,22 @@ class Minimal(Oracle):
     foresees = True
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return a plan under which no member is overloaded; None: no change, or no such plan."""
+        """Return owners that overload no member; None if nothing need change or none were found."""
         return fewest_moves(problem, truth.peak_rates, truth.speeds, FULL)
 
 
 class Lagging(Oracle):
-    """Balances records that wait and will arrive until the next decision, one sample behind.
+    """Balances the records that are unread or will arrive before the next decision.
 
-    By default it plans at every decision at which the members differ by more than 1%: waiting for
-    an overload would save moves but increase time lag.
+    Arrival rates are those of one sample ago. By default, it plans whenever loads differ by more
+    than 1 %: to wait for an overload would save moves but increase the time lag.
 
     Parameters
     ----------
     every_s
         Seconds between decisions.
     band
-        Tolerated excess of the most loaded member over the lower bound.
+        Excess of the highest load over the lower bound, as a share, up to which nothing moves.
     """
 
     def __init__(self, every_s: float, *, band: float = 0.01) -> None:
@@ -73,7 +73,7 @@ class Lagging(Oracle):
         self._every_s, self._band = every_s, band
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return a balanced plan, or None if the present owners are balanced enough."""
+        """Return balanced owners, or None if the present owners are balanced enough."""
         work = truth.waiting + truth.rates * self._every_s
         weighted = replace(
             problem, weights=np.rint(work * 100).astype(np.int64), capacities=truth.speeds
@@ -83,18 +83,18 @@ class Lagging(Oracle):
 
 
 def fewest_moves(problem: Problem, rates: Float64, speeds: Float64, full: float) -> Int32 | None:
-    """Return the nearest assignment in which no member's utilisation is above `full`.
+    """Return an assignment with few moves in which no member's utilisation is above `full`.
 
     Parameters
     ----------
     problem
         P partitions, M members and the present owners.
     rates, speeds
-        Records a second, shapes (P,) and (M,).
+        Records per second, shapes (P,) and (M,).
 
     Returns
     -------
-    int32 of shape (P,); None: the present assignment fits, or no assignment was found.
+    int32 of shape (P,); None if the present assignment is within `full`, or if none was found.
     """
     timed = replace(problem, capacities=speeds)
     ledger = Ledger(timed, problem.owner, rates, Limits.none(timed))

@@ -1,4 +1,4 @@
-"""The planner in a closed loop: it runs the analysis, and keeps its memory between decisions."""
+"""The planner in a closed loop: it runs the analysis, and remembers findings between decisions."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -36,16 +36,16 @@ def rest_s(times: int) -> float:
 
 
 class Planner(ByPlans):
-    """Analyses the group at each decision; its plans are published at once.
+    """Analyses the group at each decision, and publishes plans at once.
 
     Parameters
     ----------
     rules
         The rules of the policy.
     eager
-        Whether every partition of the group pauses at each rebalance.
+        Whether all partitions of the group pause at each rebalance.
     plans
-        Whether plans are published; if not, the planner only diagnoses.
+        Whether plans are published. Otherwise, the planner only diagnoses.
     reports
         Whether the planner reads reports of work.
     """
@@ -55,12 +55,12 @@ class Planner(ByPlans):
     ) -> None:
         super().__init__()
         self.reports = reports
-        #: Each decision with its time, in seconds.
+        #: Each decision with its time, in seconds since the epoch.
         self.decisions: list[tuple[float, PlanDecision]] = []
         self._rules, self._eager, self._plans = rules, eager, plans
         self._capacities: Mapping[str, Capacity] = {}
         self._costs: CostRows = {}
-        #: The plan before the published plan; None: there is none.
+        #: The plan that was published before the present one, or None.
         self._before: PlanDocument | None = None
         self._regrets, self._rests_until = 0, -np.inf
         self._doubts_until = -np.inf
@@ -75,16 +75,16 @@ class Planner(ByPlans):
         return decision.owner if self._plans and not rests else None
 
     def take_over(self, moment: Moment, owner: Int32) -> None:
-        """Follow the new owners, and remember the previous plan."""
+        """Publish the plan with these owners, and remember the previous plan."""
         self._before = self._plan
         super().take_over(moment, owner)
 
     def take_back(self, moment: Moment) -> Int32 | None:
-        """After a regression, return the owners of the previous plan, or of `range` without one."""
+        """After a regression, return the owners under the previous plan, or under `range`."""
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = find_regression(self._question(moment))
-        if found is not None:  # until the next sample confirms the regression or does not
+        if found is not None:  # make no plan until the next sample shows whether it is sure
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:
             return None

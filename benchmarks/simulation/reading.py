@@ -1,4 +1,4 @@
-"""Members of a scenario that read; their clients share time in different ways."""
+"""Reading in a scenario: how much members read, depending on how clients share their time."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fairlead.simulation.world import Float64, Int64, Mask
 class ScenarioReading(Reading):
     """The backlog of each partition while the scenario's members read.
 
-    The time that one partition does not use goes to the others of its owner. A throttled
+    Time that a member does not need for one partition goes to its other partitions. A throttled
     partition is read first, up to its limit.
     """
 
@@ -22,12 +22,12 @@ class ScenarioReading(Reading):
         super().__init__(world)
         self.client = CLIENTS[world.scenario.client]
         self._sharing: Sharing = self.client.sharing(world.turns, world.scenario.record_bytes)
-        #: Records in `waiting` that applications already hold, of the same shape; None: no records.
+        #: How many of the `waiting` records applications already hold; None: they never hold any.
         self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
         self._crawls = np.isfinite(world.limits)
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
-        """Return the offsets up to which applications received records, at the starts of steps."""
+        """Return the offsets up to which applications have received records, at starts of steps."""
         given = super().delivered(step, partition)
         if self._ahead is not None:
             given = given + self._ahead[step, partition]
@@ -39,14 +39,20 @@ class ScenarioReading(Reading):
         return self._ahead is not None
 
     def held_ahead(self, first: int, last: int) -> Float64 | None:
-        """Return the most records that applications held in these steps, (P,); None: no records."""
+        """Return the maximum number of records that applications held in these steps, shape (P,).
+
+        None: applications never hold records.
+        """
         if self._ahead is None:
             return None
         most: Float64 = self._ahead[first : last + 1].max(axis=0)
         return most
 
     def processed(self, at: Float64) -> Float64:
-        """Return the processed offsets of P partitions, each at its own fractional step."""
+        """Return the offsets up to which P partitions are processed, each at its own time `at`.
+
+        `at` counts steps and may be fractional.
+        """
         before = np.floor(at).astype(np.int64)
         each = np.arange(at.size)
         first = super().delivered(before, each)
@@ -55,16 +61,16 @@ class ScenarioReading(Reading):
         return processed
 
     def speeds(self, first: int, last: int) -> Float64:
-        """Return each member's speed in some steps, shape (last - first, M)."""
+        """Return each member's speed in the steps from `first` to before `last`, by step."""
         return self._speeds(first, last)
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
-        """Make new owners start at the committed offsets, and drop fetched records."""
+        """Let new owners start at the committed offsets; drop what previous owners fetched."""
         self._sharing.forget(partitions)
         super().take_over(partitions, step, committed)
 
     def _speeds(self, first: int, last: int) -> Float64:
-        """Return the speeds; members that own partitions of a `Spoil` are slower."""
+        """Return the speeds, reduced for members that own partitions of a `Spoil`."""
         share = np.ones(self.world.speeds.shape[1])
         for spoil in self.world.scenario.spoils:
             owners = self.owner[list(spoil.partitions)]
@@ -85,7 +91,7 @@ class ScenarioReading(Reading):
         return read
 
     def _read_crawling(self, step: int, now: TimeStep) -> Float64:
-        """Read throttled partitions up to their limits, then others in the remaining time."""
+        """Read throttled partitions up to their limits, then others in the time that is left."""
         crawls = self._crawls[step]
         self._sharing.forget(crawls, handed_out=True)
         most = np.where(crawls & now.readable, self.world.limits[step] * self.world.step_s, 0.0)

@@ -1,4 +1,4 @@
-"""Controllers by name, and a run of a controller in a scenario."""
+"""Controllers by name; running a controller in a scenario."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,7 +33,7 @@ def _planner(scenario: Scenario, cadence: Cadence, *, reports: bool = False) -> 
 
 
 def _oracle(scenario: Scenario, cadence: Cadence) -> Controller:
-    """Return the oracle that fits the scenario's goal."""
+    """Return the oracle whose objective is that of the scenario."""
     return Lagging(cadence.decision_s) if scenario.kind == "changing" else Minimal()
 
 
@@ -51,6 +51,6 @@ CONTROLLERS: Mapping[str, _Maker] = MappingProxyType(
 
 
 def simulate(world: ScenarioWorld, name: str, cadence: Cadence | None = None) -> ScenarioRun:
-    """Run the controller of this name in a world."""
+    """Run the controller with this name in a world."""
     cadence = cadence or Cadence()
     return run(world, CONTROLLERS[name](world.scenario, cadence), cadence)

@@ -18,19 +18,18 @@ class ReportHabit:
     application
         How the application processes records.
     spread
-        Coefficient of variation of the times of single records.
+        Coefficient of variation of the times per record.
     flush_every
         Number of records of a consumer between two flushes.
     silent
         Share of consumers that do not report.
     missing, stale, impossible
-        Chance that a partition's report is missing in a sample, is that of the sample before, or
-        is impossible.
-    noise
-        Standard deviation of the logarithm of the random factor, on average 1, by which `lying`
-        consumers multiply the times of each partition at each sample.
+        Chances that a partition's report is missing in a sample, is the one of the previous sample,
+        or has impossible values.
     lying
-        Share of consumers whose times are false.
+        Share of consumers whose times are false: they are multiplied by random factors.
+    noise
+        Standard deviation of the logarithm of these factors. Their mean is 1.
     seed
         Seed of all random draws.
     """

@@ -1,11 +1,11 @@
-"""The reports of work that simulated consumers commit and samples read.
+"""Reports of work that simulated consumers commit and that samples contain.
 
-This module has the counters in each commit, their consumer and their flaws. `metering` counts, and
-`fairlead.simulation.commits` decides when consumers commit.
+This module computes the reports of each commit, and adds flaws to them. `metering` has the
+counters, and `fairlead.simulation.commits` decides when consumers commit.
 
-As with real followers, counters belong to a consumer and a partition, and restart with the
-consumer. The report of the previous owner stays until the new owner commits; confluent-kafka
-commits only when the offset advances.
+As with real followers, each consumer has its own counters for each partition. They start at 0 when
+the consumer starts. The previous owner's report remains until the new owner commits, and some
+clients commit only if the offset has advanced.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,16 @@ from fairlead.simulation.world import Float64, Int32, Int64, Mask
 
 _OF_PARTITION: Final = ("records", "busy_s", "squares_s2")
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s", "calls", "paused")
-#: Clients that commit an offset only if the offset advanced.
+#: Clients that commit an offset only if it has advanced.
 _ONLY_ADVANCED: Final = frozenset({"confluent-kafka", "proportional"})
 
 
 @dataclass(eq=False)
 class _Stored:
-    """The reports beside the committed offsets of P partitions; `by` is -1 if there is none."""
+    """The reports committed with the offsets of P partitions.
+
+    `by` is the consumer that committed, or -1 if there is no report.
+    """
 
     by: Int32
     token: Int64
@@ -42,7 +45,7 @@ class _Stored:
         )
 
     def with_(self, other: "_Stored", where: Mask) -> "_Stored":
-        """Return a copy with other reports for some partitions."""
+        """Return a copy with the reports of `other` for the partitions in `where`."""
         return _Stored(
             np.where(where, other.by, self.by),
             np.where(where, other.token, self.token),
@@ -52,7 +55,10 @@ class _Stored:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Reports in a sample: values by partition, and by consumer; the last consumer's are NaN."""
+    """Reports in a sample: values of each partition and of each consumer.
+
+    The arrays of consumers have one more element, NaN, for partitions without a report.
+    """
 
     by: Int32
     of_partition: dict[str, Float64]
@@ -61,7 +67,7 @@ class _Sample:
 
     @classmethod
     def of(cls, found: _Stored, members: int) -> "_Sample":
-        """Take each consumer's counters from its newest report."""
+        """Make a sample; a consumer's own counters are those of its newest report."""
         order = np.argsort(found.values["elapsed_s"], kind="stable")
         order = order[found.by[order] >= 0]
         token = np.full(members + 1, NONE, np.int64)
@@ -80,7 +86,7 @@ class SimulatedReports:
     Parameters
     ----------
     reading
-        The reading of P partitions by M members.
+        The simulated reading of P partitions by M members.
     """
 
     def __init__(self, reading: ScenarioReading) -> None:
@@ -92,18 +98,18 @@ class SimulatedReports:
         drawn = np.random.default_rng((self._habit.seed, 4)).random(members)
         self._silent: Mask = np.less(drawn, self._habit.silent)
         self._only_advanced = world.scenario.client in _ONLY_ADVANCED
-        #: Number of counted steps, and the owners in the last step.
+        #: Number of steps that the counters include, and the owners in the last of them.
         self._done = 0
         self._owner: Int32 = np.full(partitions, -1, np.int32)
-        #: Of each consumer: its token, the time of its start, and its counters at that time.
+        #: For each consumer: token (a new one at each start), time of its start, and totals then.
         self._token: Int64 = np.full(members, NONE, np.int64)
         self._since_s, self._waited_s, self._called = np.zeros((3, members))
         self._tokens = 0
-        #: By partition: totals at the owner's start, subtracted to get the owner's counters.
+        #: For each partition, the totals to subtract to get its owner's counters.
         self._offset = {name: np.zeros(partitions) for name in _OF_PARTITION}
-        #: Counters of partitions that consumers gave up, by token and partition.
+        #: Counters for partitions that consumers gave up. Keys are (token, partition).
         self._given_up: dict[tuple[int, int], tuple[float, ...]] = {}
-        #: Maximum number of records by which commits were ahead of the work.
+        #: Maximum number of committed records that applications still had to process.
         self._ahead: Float64 = np.zeros(partitions)
         self._stored = self._last = _Stored.none(partitions)
         self._samples: dict[float, _Sample] = {}
@@ -111,16 +117,17 @@ class SimulatedReports:
     def committed(
         self, step: int, partitions: Mask, given: Int64, moment: Float64, before: Int64
     ) -> None:
-        """Store the reports that go with commits.
+        """Store the reports that consumers commit with offsets.
 
         Parameters
         ----------
         step
             The present step.
         partitions
-            The committed partitions.
+            Whether each partition is committed.
         given, moment
-            The committed offsets, and the time of each commit, seconds from the start, shape (P,).
+            The committed offsets, and the times of the commits in seconds from the start, shape
+            (P,).
         before
             The previously committed offsets, int64 of shape (P,).
         """
@@ -152,13 +159,13 @@ class SimulatedReports:
         self._stored = self._stored.with_(report, writes)
 
     def sample(self, step: int, oldest_s: float) -> None:
-        """Store a sample of the reports at the start of a step; forget samples before a moment."""
+        """Store a sample of the reports at the start of a step; drop samples before `oldest_s`."""
         rng, habit, found = self._rng, self._habit, self._stored
         size = found.by.size
         if habit.stale:
             found = found.with_(self._last, rng.random(size) < habit.stale)
         self._last = found
-        # Reports of consumers that left or restarted since do not belong to members.
+        # A sample omits reports of consumers that have left or restarted: no member has them.
         gone = ~self._world.present[step][found.by] | (found.token != self._token[found.by])
         if habit.missing:
             gone |= rng.random(size) < habit.missing
@@ -178,7 +185,7 @@ class SimulatedReports:
         at_s
             Times of the samples, seconds from the start.
         partitions, members
-            The columns of the result.
+            The partitions and members that are the columns of the result.
         """
         samples = [self._samples[at] for at in at_s.tolist()]
         by = np.stack([its.by for its in samples])[:, partitions]
@@ -203,7 +210,7 @@ class SimulatedReports:
         )
 
     def _count(self, step: int, committed: Int64) -> None:
-        """Count up to a step, after registering new consumers and new owners of partitions."""
+        """Advance the counters to a step, after registering new consumers and new owners."""
         reading, done = self._reading, self._done
         present = self._world.present[min(done, self._world.steps - 1)]
         if not np.array_equal(self._owner, reading.owner) or (present != (self._token >= 0)).any():
@@ -244,9 +251,10 @@ class SimulatedReports:
         self._owner = new.copy()
 
     def _counters(self, at: Float64, given: Int64) -> dict[str, Float64]:
-        """Return the counters of each partition's owner for P commits, at fractional steps.
+        """Return the owner's counters for each partition at the time of its commit.
 
-        If commits are ahead of the work, these are counters at an earlier offset, as in
+        `at` are these times, in steps, and may be fractional. If the committed offset is beyond the
+        processed records, counters are those of an earlier offset, as in
         `fairlead.followers.core.progress`.
         """
         each = np.arange(at.size)
@@ -274,7 +282,7 @@ class SimulatedReports:
         }
 
     def _between(self, table: Float64, at: Float64, column: Int64 | Int32) -> Float64:
-        """Interpolate a table with one row per step at one fractional step per column."""
+        """Interpolate columns of a table with one row per step, each at its own time `at`."""
         before = np.minimum(np.floor(at).astype(np.int64), self._done)
         after = np.minimum(before + 1, self._done)
         first = table[before, column]
@@ -282,7 +290,7 @@ class SimulatedReports:
         return found
 
     def _spoil(self, found: _Stored, where: Mask) -> None:
-        """Make reports impossible, each in one of several ways, in place."""
+        """Change some reports to impossible values, in place."""
         kind = np.where(where, self._rng.integers(6, size=where.size), NONE)
         values = found.values
         values["records"][kind == 0] *= 10
@@ -294,6 +302,6 @@ class SimulatedReports:
 
 
 def _rounded(values: Float64, digits: int) -> Float64:
-    """Return counters as reports have them, in whole milliseconds or their squares."""
+    """Return seconds rounded to milliseconds, or squared seconds to squared milliseconds."""
     rounded: Float64 = np.maximum(values, 0.0).round(digits)
     return rounded

@@ -1,4 +1,4 @@
-"""Figures of a run: time over the objective, plans and moves."""
+"""Figures of a run, such as time over the objective, plans and moves."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,32 +7,32 @@ import numpy as np
 
 from benchmarks.simulation.loop import ScenarioRun, TakenBack
 
-#: Seconds. A larger time lag counts as behind.
+#: Seconds. A partition with a larger time lag is over the objective.
 OBJECTIVE_S = 60.0
-#: Seconds. Not counted, because controllers need some samples first.
+#: Seconds at the start that are not counted, because controllers first need some samples.
 WARM_UP_S = 6 * 3600.0
 
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Figures of a run after its warm-up; plans and moves are of the whole run.
+    """Figures of a run. Time lags are counted after the warm-up, changes during the whole run.
 
     Parameters
     ----------
     over_objective
         Partition-minutes with a time lag over the objective, without throttled partitions.
     stuck
-        The same figure for throttled partitions.
+        The same for throttled partitions.
     p99_s, max_s
-        Time lag of all partitions at all moments, in seconds: 99th percentile and maximum.
+        99th percentile and maximum of the time lags of all other partitions at all times, seconds.
     plans, moves
         Number of published plans, and of partitions that they moved.
     rolled_back
-        Plans that were rolled back because they made the group worse.
+        Number of plans that were rolled back after a regression.
     rebalances, rebalance_moves
-        Rebalances after a change of members or partitions, and moves between members that stayed.
+        Number of rebalances after members or partitions changed, and of partitions moved in them.
     pauses
-        Number of pauses of partitions.
+        Number of times that a partition paused.
     """
 
     over_objective: float

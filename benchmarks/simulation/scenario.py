@@ -1,4 +1,4 @@
-"""Scenarios define machines, clients, topics, commits and faults of a consumer group."""
+"""Scenarios: the machines, clients, topics, commits and faults of a simulated consumer group."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +20,7 @@ assignment helps, and make no plan."""
 
 @dataclass(frozen=True)
 class Slow:
-    """A member that works at a share of its speed for a while."""
+    """A member that has only a share of its speed for a while."""
 
     member: int
     share: float
@@ -39,7 +39,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Stuck:
-    """A partition that is read but not committed for a while; seconds from the start."""
+    """A partition that is read but not committed for a while. Times are seconds from the start."""
 
     partition: int
     from_s: float = 0.0
@@ -48,17 +48,17 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Spoil:
-    """Partitions that slow down any member that reads them, except their home.
+    """Partitions that slow down any member that owns them, except the member `home`.
 
-    No sample before a plan can show this. For example, records are expensive for members other
-    than their home, whose cache is warm.
+    Samples from before a plan cannot show this. An example: the home has a warm cache for these
+    records, and other members do not.
 
     Parameters
     ----------
     partitions, home
         The partitions, and the member that they do not slow down; None: they slow down all members.
     share
-        Remaining share of the speed.
+        Share of its speed that a slowed member still has.
     most
         Maximum number of these partitions that a member can own without becoming slower.
     """
@@ -71,7 +71,7 @@ class Spoil:
 
 @dataclass(frozen=True)
 class CommitHabit:
-    """How consumers commit: each at a random phase, or the whole group at the same moments."""
+    """How often consumers commit, and whether all commit at the same times (`together`)."""
 
     every_s: float = 5.0
     together: bool = False
@@ -86,35 +86,37 @@ class Scenario:
     name, what
         The name, and a description in one line.
     kind
-        What a planner should do in the scenario.
+        Determines the planner's goals in this scenario (`benchmarks.loop_goals`).
     traffic
         The arrivals.
     speeds
-        Records a second of each machine, member by member.
+        Records of usual cost that each member can process per second.
     absent
         Members that are absent at the start.
     topics
-        Partitions of each topic at the start.
+        Number of partitions of each topic at the start.
     reads
-        Numbers of the topics that each member reads; empty: all members read all topics.
+        Numbers of the topics that each member reads. Empty: all members read all topics.
     client
-        The kind of client, by its name in `sharing.clients`: how members share their time.
+        Name of the client in `sharing.clients`; it determines how members share their time.
     record_bytes
-        Bytes of a record in a log, for the number of records in a chunk of 1 MiB.
+        Size of a record in the log, which determines how many records a fetch of 1 MiB returns.
     costs
         The costs of records.
-    slow, spoils, changes, growth, stuck, crawling, commits
-        The scenario's changes and faults.
+    slow, spoils, changes, growth, stuck, crawling
+        Changes and faults.
+    commits
+        How consumers commit.
     misses
-        The values that samples miss.
+        The values that samples lack.
     reports
         How consumers work and report, for controllers that read reports.
     markers
-        Whether each log ends with a transaction's marker, so that lag is 1 at rest.
+        Whether each log ends with a transaction marker, so that lag is 1 when all records are read.
     eager
-        Whether every partition pauses at each rebalance, not only those that move.
+        Whether all partitions pause at each rebalance, not only those that move.
     events
-        Number of changes that a planner could react to; plans are compared with this number.
+        Number of changes that a planner could react to. Goals limit the number of plans by it.
     """
 
     name: str
@@ -143,7 +145,7 @@ class Scenario:
 
     @cached_property
     def final_counts(self) -> tuple[int, ...]:
-        """Partitions of each topic at the end."""
+        """Number of partitions of each topic at the end."""
         counts = list(self.topics)
         for growth in sorted(self.growth, key=lambda growth: growth.at_s):
             counts[growth.topic] = max(counts[growth.topic], growth.partitions)
@@ -151,11 +153,11 @@ class Scenario:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Names, in order."""
-        width = max(len(str(len(self.speeds) - 1)), 2)  # Kafka orders names as text
+        """Names of the members, in Kafka's order."""
+        width = max(len(str(len(self.speeds) - 1)), 2)  # padded, as Kafka orders names as text
         return tuple(f"member-{number:0{width}}" for number in range(len(self.speeds)))
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        """Names, in order."""
+        """Names of the topics, in Kafka's order."""
         return tuple(f"topic-{number:02}" for number in range(len(self.topics)))

@@ -1,4 +1,4 @@
-"""Arrival rates of each partition over time, in records a second."""
+"""Arrival rates of partitions over time, in records per second."""
 
 from dataclasses import dataclass
 
@@ -19,9 +19,12 @@ class Wander:
     hot
         Number of hot partitions at a time.
     rate
-        Arrival rate of each hot partition, in records a second; the others share the rest.
-    every_s, from_s
-        Seconds: how long partitions stay hot, and when the first ones stop being hot.
+        Arrival rate of each hot partition, in records per second. All other partitions share the
+        remaining traffic.
+    every_s
+        For how many seconds partitions are hot.
+    from_s
+        When the first ones cease to be hot, seconds from the start.
     """
 
     hot: int = 5
@@ -37,9 +40,9 @@ class Surge:
     Parameters
     ----------
     partitions
-        The partitions.
+        Indices of the partitions.
     factor
-        Factor of their traffic.
+        Factor by which their traffic is multiplied.
     from_s, until_s
         Seconds from the start.
     """
@@ -57,12 +60,12 @@ class Traffic:
     Parameters
     ----------
     used
-        Arrivals as a share of the capacity of all machines at the start; with a `peak`, the share
-        at night.
+        Arrivals as a share of the capacity of all machines at the start. With a `peak`, this is the
+        share at midnight.
     peak
-        The share at noon; traffic is a cosine over the day, lowest at midnight. None: constant.
+        The share at noon. Traffic then varies over the day as a cosine. None: it is constant.
     zipf
-        The share of the partition of rank i is proportional to i to the power of minus this.
+        Exponent z of Zipf's law: the share of the partition with rank i is proportional to i^-z.
     shuffle
         Seed for the ranks of partitions, and for `wander`.
     wander, surges
@@ -77,16 +80,17 @@ class Traffic:
     surges: tuple[Surge, ...] = ()
 
     def rates(self, at: Float64, exists: Mask, capacity: float) -> Float64:
-        """Return records a second, float64 of shape (N, P).
+        """Return arrival rates in records per second, float64 of shape (N, P).
 
         Parameters
         ----------
         at
             Moments, seconds from the start, shape (N,), ascending.
         exists
-            Whether each partition exists, bool of shape (N, P); these share all the traffic.
+            Whether each partition exists, bool of shape (N, P). Existing partitions share all
+            traffic.
         capacity
-            Capacity of all machines together, in records a second.
+            Capacity of all machines together, in records per second.
         """
         rng = np.random.default_rng(self.shuffle)
         partitions = exists.shape[1]

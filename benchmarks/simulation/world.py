@@ -19,17 +19,17 @@ class ScenarioWorld(World):
     scenario
         The scenario.
     rates
-        True arrival rates, records a second, float64 of shape (N, P).
+        True arrival rates in records per second, float64 of shape (N, P).
     costs
         Cost of a record, as a multiple of the usual cost, float64 of shape (N, P).
     limits
-        Maximum records a second that any owner can read, shape (N, P); inf: no limit.
+        Maximum number of records that any owner can read per second, shape (N, P); inf: no limit.
     uncommitted
-        Whether no member commits a partition, bool of shape (N, P).
+        Whether the owner of a partition does not commit it, bool of shape (N, P).
     unseen, ownerless
-        Missing values of samples: end offsets, bool of shape (N, P); all owners, shape (N,).
+        Whether a sample lacks a partition's end offset, shape (N, P), and all owners, shape (N,).
     turns
-        The order in which partitions are fetched at first, a permutation, int64 of shape (P,).
+        Rank of each partition in the first fetches, a permutation, int64 of shape (P,).
     """
 
     scenario: Scenario
@@ -45,10 +45,10 @@ class ScenarioWorld(World):
     def of(
         cls, scenario: Scenario, *, seed: int = 0, hours: float = 48.0, step_s: float = 10.0
     ) -> "ScenarioWorld":
-        """Draw a scenario, with Poisson arrivals. Equal seeds give equal worlds.
+        """Draw Poisson arrivals and other random values. Equal seeds give equal worlds.
 
-        Arrivals are a share of the capacity of the members at the start, at the cost of records at
-        that time.
+        Rates are scaled by the mean cost of a record at the start, so that expensive records do not
+        increase the work that arrives.
         """
         steps = round(hours * 3600 / step_s)
         at = np.arange(steps, dtype=np.float64) * step_s
@@ -84,7 +84,7 @@ class ScenarioWorld(World):
 
     @cached_property
     def work(self) -> Float64:
-        """Arrivals that can be read, in records of usual cost a second, shape (N, P)."""
+        """Arrival rates up to the limits, in records of usual cost per second, shape (N, P)."""
         return np.minimum(self.rates, self.limits) * self.costs
 
 

@@ -1,5 +1,5 @@
-"""Consumer groups from public reports, each with its right answer.
+"""Consumer groups from public reports, each with the right answer of the analysis.
 
-The right answers were fixed before the analysis was run. `python -m benchmarks.stories` compares
+The right answers were written before the analysis was run. `python -m benchmarks.stories` compares
 them with the answers of `fairlead decide`.
 """

@@ -1,6 +1,6 @@
-"""Answers of the analysis to stories from public reports: `python -m benchmarks.stories`.
+"""Check the analysis on stories from public reports: `python -m benchmarks.stories`.
 
-Belongs here: running `fairlead decide`, and the table. Does not: the right answers (`answers`).
+Belongs here: running `fairlead decide`, and the table. Does not: comparing answers (`answers`).
 """
 
 import json
@@ -19,7 +19,7 @@ from benchmarks.stories.varied import VARIED
 from fairlead.common.json_lines import answer_lines
 from fairlead.domain.decide_json.lines import answer_question
 
-#: Stories by origin.
+#: Lists of stories, by the module that defines them.
 KINDS: Final = {
     "retold": RETOLD,
     "reported": REPORTED,
@@ -32,7 +32,7 @@ RESULTS: Final = Path(__file__).parents[1] / "stories.json"
 
 @dataclass(frozen=True)
 class Marked:
-    """A story, its answer, and the answer's faults, if any."""
+    """A story, the answer of `fairlead decide`, and what is wrong with the answer."""
 
     story: Story
     answer: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Marked:
 
     @property
     def words(self) -> str:
-        """The answer in the words of `Right`."""
+        """The answer in the format of `str(Right)`."""
         if "error" in self.answer:
             return "error"
         names = " ".join(self.answer["names"])
@@ -49,13 +49,13 @@ class Marked:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The row of a table: story, right answer, answer, and its faults."""
+        """A table row: story, right answer, actual answer, and what is wrong with it."""
         faults = f"wrong: {'; '.join(self.faults)}" if self.faults else "ok"
         return self.story.name, str(self.story.right), self.words, faults
 
 
 def mark(story: Story) -> Marked:
-    """Get the answer of `fairlead decide` about a group, with a line of JSON."""
+    """Run `fairlead decide` on a story's group, and compare the answer with the right one."""
     question = story.ask()
     line = json.dumps(question).encode()
     (answer,) = answer_lines([line], answer_question, spare="memory")
@@ -63,7 +63,7 @@ def mark(story: Story) -> Marked:
 
 
 def main() -> None:
-    """Print a table of all stories, or of the named ones, and the number of right answers."""
+    """Print a table of all stories, or of the named ones, with the number of right answers."""
     options = harness.parser(__doc__)
     names = [story.name for stories in KINDS.values() for story in stories]
     options.add_argument("names", nargs="*", choices=[[], *names], metavar="NAME", help="a story")

@@ -1,6 +1,7 @@
-"""The right answer to a story, and whether an answer is right.
+"""The right answer to a story, and how an actual answer differs from it.
 
-Belongs here: the comparison. Does not: the stories (`reported`, `retold`), the run (`__main__`).
+Belongs here: the comparison. Does not: the stories (`reported`, `retold`), running the analysis
+(`__main__`).
 """
 
 import re
@@ -16,21 +17,23 @@ class Right:
     Parameters
     ----------
     because
-        The reason, in one sentence.
+        Why this answer is right, in one sentence.
     diagnoses
-        Accepted diagnoses, separated by `|`; with a leading `!`, diagnoses that are wrong.
+        Right diagnoses, separated by `|`. After a leading `!`: wrong diagnoses; all others are
+        right.
     names
-        Names that the answer must have, separated by blanks; None: any.
+        Members or partitions that the answer must name, separated by blanks; None: any.
     also
-        Further names that the answer may have.
+        Members or partitions that the answer may name, too.
     plan
-        Whether a plan must be made; None: either is right.
+        Whether the answer must be a plan or must not be one; None: both are right.
     places
         Whether the plan must give every partition an owner.
     more
-        Accepted numbers of additional consumers; None stands for "more consumers cannot help".
+        Right numbers of additional consumers, of which the answer must give one; in the tuple, None
+        is "more consumers cannot help". Without a tuple: not checked.
     says, never
-        Expressions that the evidence must, and must not, contain.
+        Regular expressions that the evidence must, or must not, contain.
     """
 
     because: str
@@ -44,7 +47,7 @@ class Right:
     never: tuple[str, ...] = ()
 
     def faults(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:
-        """Return what is wrong with an answer of `fairlead decide`, in words."""
+        """Return what is wrong with an answer of `fairlead decide`, one text per fault."""
         if "error" in answer:
             return [f"error: {answer['error']}"]
         checks = (
@@ -85,15 +88,15 @@ class Story:
     Parameters
     ----------
     name
-        The name: a few words, joined by hyphens.
+        A few words, joined by hyphens.
     source
-        Addresses of the report.
+        URLs of the report.
     text
         What happened, in plain sentences.
     right
         The right answer.
     ask
-        Returns the input, a line for `fairlead decide`.
+        Returns the input for `fairlead decide`.
     """
 
     name: str

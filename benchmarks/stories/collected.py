@@ -1,10 +1,10 @@
-"""More groups from public reports, as scenes, of kinds that `reported` does not have.
+"""More groups from public reports, with kinds of events that `reported` does not have.
 
-Belongs here: what happened, and the right answer, fixed before the analysis was run. Does not:
-the groups that the analysis was developed with (`reported`, `retold`).
+Belongs here: what happened, and the right answers, written before the analysis was run. Does not:
+the groups with which the analysis was developed (`reported`, `retold`).
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ COLLECTED: Final[list[Story]] = []
 _story: Final = stories_of(COLLECTED)
 
 
-# Samples that are missing, rare or spread over time
+# Stories in which samples are missing, rare or spread over time
 
 
 @_story(
@@ -64,7 +64,7 @@ def _negative_lag() -> Scene:
     return scene.set("t-*", arrives=12_000, reads=60_000, unseen=1_200).run(30)
 
 
-# Little to read
+# Stories with few records to read
 
 
 @_story(
@@ -96,7 +96,7 @@ def _lag_stays_one() -> Scene:
     return scene.set("t-*", arrives=0.2, reads=3_000, behind_end=1, committed=49_999).run(120)
 
 
-# Members that come and go
+# Stories in which members come and go
 
 
 @_story(
@@ -262,7 +262,7 @@ def _new_partitions_stay_empty() -> Scene:
     return scene.set("t-[45]", exists=True).run(15).set("t-[45]", arrives=50).run(8)
 
 
-# Nothing committed
+# Stories without commits
 
 
 @_story(
@@ -313,7 +313,7 @@ def _one_of_two_listeners_stops() -> Scene:
     return scene.set("two-*", reads=0).run(20)
 
 
-# One partition
+# Stories about a single partition
 
 
 @_story(
@@ -459,7 +459,7 @@ def _large_records_in_one_partition() -> Scene:
     return scene.set("t-[23]", arrives=600, reads=1_200).behind("t-[23]", 6_000).run(40)
 
 
-# Retention and resets
+# Stories about retention and offset resets
 
 
 @_story(
@@ -516,7 +516,7 @@ def _compacted_history() -> Scene:
     return scene.set("t-*", reads=300).run(40)
 
 
-# Too much work, temporarily or permanently
+# Stories of groups with too much work, temporarily or permanently
 
 
 @_story(
@@ -589,7 +589,7 @@ def _spare_consumers() -> Scene:
     return scene.set("t-*", arrives=900, reads=600).run(40)
 
 
-# Reports of work
+# Stories of consumers that report work
 
 
 @_story(
@@ -654,7 +654,7 @@ def _one_of_three_reports() -> Scene:
     return scene.report("a").run(40)
 
 
-# A second collection, fixed after the first was answered
+# More stories, collected after the analysis had answered those above
 
 
 @_story(

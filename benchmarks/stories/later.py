@@ -1,12 +1,12 @@
 """More groups from public reports.
 
-An engineer who did not know the analysis wrote all sections but the last.
+All sections except the last were written by an engineer who did not know the analysis.
 
-Belongs here: events, and the right answer, derived from the figures of the scene. Does not:
-the groups that the analysis was developed with (`reported`, `retold`, `collected`).
+Belongs here: what happened, and the right answers, which follow from the figures of the scene.
+Does not: the groups with which the analysis was developed (`reported`, `retold`, `collected`).
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour. A member works at most 57 seconds a minute.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour. A member works at most 57 seconds per minute.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,15 @@ from benchmarks.stories.scene import Partition, Scene, stories_of
 LATER: Final[list[Story]] = []
 _story: Final = stories_of(LATER)
 
-#: Seconds per minute. Maximum time that a member spends on records; its client needs the rest.
+#: Seconds per minute that a member can spend on records; its client needs the remaining time.
 _BUSY_S: Final = 57.0
 
 
 class _Workers(Scene):
-    """A group whose members share their time among their partitions, by equal record counts.
+    """A group whose members read equally many records of each partition that has enough of them.
 
-    `Partition.seconds` is the time per record on its present owner. `Partition.reads` is computed.
+    Set `Partition.seconds`, the time per record on the present owner. `Partition.reads` is computed
+    from it.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class _Workers(Scene):
         return self
 
     def limit(self, patterns: str, records: float) -> "_Workers":
-        """Limit the records per minute of each matching partition; `inf` lifts the limit."""
+        """Limit the records per minute of each matching partition; `inf` removes the limit."""
         matching = list(self.matching(patterns))
         for name, partition in self._partitions.items():
             if any(partition is other for other in matching):
@@ -57,12 +58,12 @@ class _Workers(Scene):
         return self
 
     def edit(self, change: Callable[[dict[str, Any]], None]) -> "_Workers":
-        """Change the question in place, after all minutes have passed."""
+        """Register a function that changes the question in place when it is built."""
         self._edits.append(change)
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "_Workers":
-        """Simulate minutes; before each one, divide the members' time among their partitions."""
+        """Simulate minutes; before each, divide the members' time among their partitions."""
         if not minutes:
             super().run(0, sampled=sampled)
         for _ in range(minutes):
@@ -71,7 +72,7 @@ class _Workers(Scene):
         return self
 
     def question(self) -> dict[str, Any]:
-        """Return the question, with all edits."""
+        """Return the question after all registered changes."""
         question = super().question()
         _keep_waiting_monotonic(question["snapshots"])
         for change in self._edits:
@@ -95,7 +96,7 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return the largest limit of records per partition that takes at most `busy_s` in total."""
+    """Return the maximum number of records to read from each partition within `busy_s` seconds."""
 
     def takes(share: float) -> float:
         return sum(min(want, share) * each for want, each in zip(wanted, seconds, strict=True))
@@ -110,7 +111,7 @@ def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: floa
 
 
 def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
-    """Replace waiting times by the maximum so far, because work varies by two percent."""
+    """Make reported waiting times never decrease, as random variation of work could cause."""
     longest: dict[str, float] = {}
     for sample in samples:
         for report in sample.get("reports", {"consumers": {}})["consumers"].values():
@@ -120,9 +121,9 @@ def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
 
 
 def _silent(member: str, first: int, last: int) -> Callable[[dict[str, Any]], None]:
-    """Return an edit: the member commits nothing from minute `first` to `last`.
+    """Return a change for `_Workers.edit`: a member commits nothing from minute `first` to `last`.
 
-    Its report of minute `first` stays the newest one. Samples are a minute apart.
+    During this time, its newest report is that of minute `first`. Samples must be a minute apart.
     """
 
     def change(question: dict[str, Any]) -> None:
@@ -134,7 +135,7 @@ def _silent(member: str, first: int, last: int) -> Callable[[dict[str, Any]], No
     return change
 
 
-# Load that differs between partitions and members
+# Stories in which load differs between partitions or members
 
 
 @_story(
@@ -283,7 +284,7 @@ def _machines_of_different_strength() -> Scene:
     return scene.run(55)
 
 
-# More arrives than the group can read
+# Stories in which more records arrive than the group can read
 
 
 @_story(
@@ -342,7 +343,7 @@ def _five_producers_one_after_another() -> Scene:
     return scene
 
 
-# Behind, but not for long
+# Stories of groups that are behind only for a short time
 
 
 @_story(
@@ -475,7 +476,7 @@ def _warm_up_after_a_deploy() -> Scene:
     return scene
 
 
-# Commits and offsets that mislead
+# Stories with misleading commits and offsets
 
 
 @_story(
@@ -644,7 +645,7 @@ def _poison_stops_one_owner_after_another() -> Scene:
     return scene
 
 
-# Reported work: an owner that waits
+# Stories in which reports show an owner that waits for records
 
 
 @_story(
@@ -726,7 +727,7 @@ def _still_paused_after_it_came_back() -> Scene:
     return scene.limit("t-2", 0).run(25)
 
 
-# Reported work: an owner that is busy
+# Stories in which reports show a busy owner
 
 
 @_story(
@@ -890,7 +891,7 @@ def _client_needs_the_time() -> Scene:
     return scene.edit(never_waits)
 
 
-# Reported work that misleads
+# Stories with misleading reports of work
 
 
 @_story(
@@ -1054,7 +1055,7 @@ def _compacted_topic_read_again() -> Scene:
     return scene.edit(one_in_twenty)
 
 
-# Groups that found a fault of the analysis
+# Stories of groups that revealed a fault of the analysis
 
 
 def _x_alone_subscribes(reporting: str) -> Scene:

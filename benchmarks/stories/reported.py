@@ -1,10 +1,10 @@
-"""Groups from public reports, as scenes.
+"""Groups from public reports, simulated as scenes.
 
-Belongs here: what happened, and the right answer, fixed before the analysis was run. Does not:
-the groups that were kept as samples (`retold`).
+Belongs here: what happened, and the right answers, written before the analysis was run. Does not:
+groups whose samples are stored as JSON (`retold`).
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ REPORTED: Final[list[Story]] = []
 _story: Final = stories_of(REPORTED)
 
 
-# Positions that decrease
+# Stories in which positions decrease
 
 
 @_story(
@@ -70,7 +70,7 @@ def _topic_made_again() -> Scene:
     return scene.set("t-*", reads=3_000, position=0).run(20)
 
 
-# Commits that change at random
+# Stories in which commits change at random
 
 
 @_story(
@@ -108,7 +108,7 @@ def _commits_unreadable_for_a_moment() -> Scene:
     return scene.run(10)
 
 
-# Empty and deleted records
+# Stories about empty partitions and deleted records
 
 
 @_story(
@@ -181,7 +181,7 @@ def _streams_delete_what_is_read() -> Scene:
     return scene
 
 
-# Commits that expire
+# Stories in which commits expire
 
 
 @_story(
@@ -215,7 +215,7 @@ def _quiet_group_expires() -> Scene:
     return scene.set("t-*", committed=None, commits=False).run(20)
 
 
-# Rare committers
+# Stories of consumers that rarely commit
 
 
 @_story(
@@ -307,7 +307,7 @@ def _hourly_dump() -> Scene:
     return scene
 
 
-# Transactions
+# Stories about transactions
 
 
 @_story(
@@ -347,7 +347,7 @@ def _transaction_beside_a_late_member() -> Scene:
     return scene.set("t-2", stable=scene["t-2"].position).run(28)
 
 
-# Skipped backlogs, and pauses that have ended
+# Stories about skipped backlogs, and pauses that have ended
 
 
 @_story(
@@ -415,7 +415,7 @@ def _rebalance_of_two_minutes() -> Scene:
     return scene.set("t-*", owner=None).run(2).own(owners).run(10)
 
 
-# Partitions and members without progress now
+# Stories in which partitions or members make no progress at present
 
 
 @_story(
@@ -486,7 +486,7 @@ def _partition_without_a_leader() -> Scene:
     return scene.set("t-1", readable=False, arrives=0, reads=0).run(3)
 
 
-# Partitions without an owner
+# Stories about partitions without an owner
 
 
 @_story(
@@ -544,7 +544,7 @@ def _new_partitions_not_read() -> Scene:
     return scene.set("t-[23]", exists=True).run(15)
 
 
-# Too much work, for one or for all
+# Stories of too much work, for one member or for all
 
 
 @_story(
@@ -675,7 +675,7 @@ def _twelve_over_five() -> Scene:
     return scene.set("t-[012345]", reads=500).run(40)
 
 
-# Behind by design
+# Stories of groups that are behind by design
 
 
 @_story(

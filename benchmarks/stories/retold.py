@@ -1,9 +1,10 @@
-"""Groups from public reports, kept as samples.
+"""Groups from public reports whose samples are stored in retold.json.
 
-Belongs here: the right answers to the groups in retold.json. Does not: groups built as scenes
+Belongs here: the right answers for the groups in retold.json. Does not: simulated groups
 (`reported`).
 
-A column of retold.json has a series for each partition: a value per sample, or one value for all.
+A column of retold.json has a list for each partition, with a value per sample, or one value for all
+samples.
 """
 
 import json
@@ -18,7 +19,7 @@ from benchmarks.stories.answers import Right, Story
 _START: Final = datetime(2026, 3, 2, tzinfo=UTC)
 _GITHUB: Final = "https://github.com/"
 _KAFKA: Final = "https://issues.apache.org/jira/browse/"
-#: By name: the address of the report, what happened, the right answer.
+#: For each name: URLs of the report, what happened, and the right answer.
 _STORIES: Final[Mapping[str, tuple[str, str, Right]]] = {
     "rewound-partition": (
         f"{_GITHUB}linkedin/Burrow/issues/714 {_GITHUB}kafbat/kafka-ui/issues/1206",

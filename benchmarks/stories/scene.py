@@ -1,6 +1,6 @@
-"""A consumer group, minute by minute, converted to input of `fairlead decide`.
+"""A simulated consumer group, minute by minute, as input for `fairlead decide`.
 
-Belongs here: records that arrive, are read, committed and deleted. Does not: the stories
+Belongs here: how records arrive, and are read, committed and deleted. Does not: the stories
 (`reported`, `collected`), the right answers (`answers`).
 """
 
@@ -16,40 +16,42 @@ from benchmarks.stories.answers import Right, Story
 
 _GITHUB: Final = "https://github.com/"
 _START: Final = datetime(2026, 3, 2, tzinfo=UTC)
-#: Minutes. Maximum age of a read record that no commit covers yet: `auto.commit.interval.ms`.
+#: Minutes between two automatic commits: the default of `auto.commit.interval.ms`.
 _AUTO_COMMIT: Final = 5.0 / 60.0
-#: Relative standard deviation of a busy consumer's records per minute.
+#: Relative standard deviation of the records that a busy consumer reads per minute.
 _UNSTEADY: Final = 0.02
 
 
 @dataclass
 class Partition:
-    """A partition and the habits of its consumer. Rates are records per minute.
+    """A partition, and how its consumer reads and commits it. Rates are records per minute.
 
     Parameters
     ----------
     owner
-        The member that reads it; None: no owner.
+        The member that reads the partition; None: no member.
     arrives, reads
-        Records that arrive, on average, and that the consumer reads at most.
+        Mean number of records that arrive per minute, and maximum number that are read.
     begin, end, position
-        Offsets of the log, and of the next record to read.
+        First and end offset of the log, and the offset of the next record to read.
     committed
-        The group's commit; None: none.
+        The group's committed offset; None: no commit.
     commits
         Whether the consumer commits at all.
     commit_every, commit_by
-        Minutes between commits, or records between commits; 0: automatic commits.
+        Minutes between commits, or number of records between commits. If both are 0, commits are
+        automatic.
     behind_end
-        Offsets at the end of the log without records: transaction markers.
+        Number of offsets without records at the end of the log: transaction markers.
     stable
         The last stable offset while a transaction is open; None: no transaction is open.
     keeps
         Number of newest records that retention keeps; None: all.
     delay
-        Minimum age of a record, in minutes, before the consumer takes it.
+        Minimum age, in minutes, of records that the consumer reads.
     unseen
-        Records that arrive between reading the end offset and reading the commit.
+        Number of records that arrive while a sample is taken: after the end offset was read, but
+        before the commit was read.
     seconds
         Seconds that a record takes, for reports.
     exists, readable
@@ -77,11 +79,11 @@ class Partition:
     ends: list[int] = field(default_factory=list)
 
     def seek(self, offset: int) -> None:
-        """Set the position and the commit, as an operator or a restarted consumer does."""
+        """Set position and committed offset, as an operator or a restarted consumer would."""
         self.position = self.committed = offset
 
     def step(self, minute: int, rng: np.random.Generator) -> None:
-        """Simulate a minute."""
+        """Simulate one minute."""
         if not self.exists:
             return
         self.end += int(rng.poisson(self.arrives))
@@ -90,7 +92,7 @@ class Partition:
             self.begin = max(self.begin, self.end - self.keeps)
         if self.owner is None or self.reads == 0:
             return
-        self.position = max(self.position, self.begin)  # auto.offset.reset=earliest
+        self.position = max(self.position, self.begin)  # as with auto.offset.reset=earliest
         last = self.end if self.stable is None else self.stable
         if self.delay:
             last = self.ends[max(len(self.ends) - 1 - self.delay, 0)]
@@ -114,20 +116,20 @@ class Partition:
 
 @dataclass
 class Reporter:
-    """The work that a consumer reports with its commits, since it started.
+    """The work that a consumer has done since it started, and reports with its commits.
 
     Parameters
     ----------
     token
-        Token of its counters, which changes at each start.
+        Identifies the run of the consumer: it changes at each start, when counters return to 0.
     since
-        The minute in which it started.
+        The minute in which the consumer started.
     ahead_s
-        Seconds that its clock is ahead.
+        Seconds by which its clock is ahead.
     records
-        Records taken, by partition.
+        Number of records processed, by partition.
     busy
-        Seconds spent on them.
+        Seconds spent on these records, by partition.
     """
 
     token: str
@@ -137,7 +139,7 @@ class Reporter:
     busy: dict[str, float] = field(default_factory=dict)
 
     def take(self, name: str, partition: Partition, records: int) -> dict[str, Any]:
-        """Count records; return the report that is stored with the commit of the partition."""
+        """Count records; return the partition's report, which is committed with its offset."""
         self.records[name] = self.records.get(name, 0) + records
         self.busy[name] = self.busy.get(name, 0.0) + records * partition.seconds
         return {
@@ -148,7 +150,7 @@ class Reporter:
         }
 
     def report(self, minute: int) -> dict[str, Any]:
-        """Return the consumer's own part of the report."""
+        """Return the part of the report that is about the consumer as a whole."""
         elapsed, handler = 60.0 * (minute - self.since), sum(self.busy.values())
         return {
             "token": self.token,
@@ -166,13 +168,13 @@ class Scene:
     Parameters
     ----------
     topics
-        Partitions by topic.
+        Map from topic to its number of partitions.
     members
-        Topics by member, separated by blanks.
+        Map from member to its topics, separated by blanks.
     every
         Minutes between two samples.
     policy
-        Keys of a policy that differ from the defaults.
+        Keys of the policy that differ from the defaults.
     """
 
     def __init__(
@@ -204,13 +206,13 @@ class Scene:
         return self._partitions[name]
 
     def matching(self, patterns: str) -> Iterator[Partition]:
-        """Yield the partitions that match patterns, such as `t-0 mail-*`."""
+        """Yield the partitions that match one of the patterns, such as `t-0 mail-*`."""
         for name, partition in self._partitions.items():
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
                 yield partition
 
     def set(self, patterns: str, **values: Any) -> "Scene":
-        """Set attributes of the partitions that match."""
+        """Set attributes of the partitions that match one of the patterns."""
         for partition in self.matching(patterns):
             for attribute, value in values.items():
                 if not hasattr(partition, attribute):
@@ -225,20 +227,20 @@ class Scene:
         return self
 
     def report(self, members: str) -> "Scene":
-        """Let members report their work, with new counters."""
+        """Let members report their work from now on, with counters that start at 0."""
         for member in members.split():
             token = f"{member}{self._minute}"
             self.reporters[member] = Reporter(token, self._minute)
         return self
 
     def behind(self, patterns: str, records: int) -> "Scene":
-        """Set the lag of the group, in records."""
+        """Set the group's lag on the matching partitions, in records."""
         for partition in self.matching(patterns):
             partition.seek(partition.end - records)
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "Scene":
-        """Simulate minutes; take a sample whenever one is due, unless `sampled` is false."""
+        """Simulate minutes, and take a sample whenever one is due, unless `sampled` is false."""
         if not self._samples:
             self._sample()
         for _ in range(minutes):
@@ -255,7 +257,7 @@ class Scene:
         return self
 
     def question(self) -> dict[str, Any]:
-        """Return the input, a line for `fairlead decide`."""
+        """Return the input for `fairlead decide`."""
         question = {"topics": self._topics, "members": self._members, "snapshots": self._samples}
         return question if self._policy is None else {"policy": dict(self._policy), **question}
 
@@ -300,9 +302,9 @@ class Scene:
 def stories_of(
     stories: list[Story],
 ) -> Callable[[str, str, Right], Callable[[Callable[[], Scene]], Callable[[], Scene]]]:
-    """Return a decorator that adds a scene to stories, with its source, text and right answer.
+    """Return a decorator that appends a scene to `stories`, with source, text and right answer.
 
-    The source is below github.com unless it is a full address.
+    A source that is not a full URL is a path on github.com.
     """
 
     def story(

@@ -1,11 +1,11 @@
 """Sixty situations from public reports, and thirteen healthy groups with unusual habits.
 
-Belongs here: events, and the right answers, which were written before the analysis was run and
-without knowledge of its rules.
+Belongs here: what happened, and the right answers, which were written before the analysis was run
+and without knowledge of its rules.
 
-Rates are records per minute, and offsets begin at 50,000. Without a policy the objective is a
-minute, and the horizon half an hour. Arrivals vary by about a tenth from minute to minute, and a
-member processes records for at most 57 seconds a minute.
+Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
+is a minute, and the horizon half an hour. Arrivals vary by about a tenth from minute to minute, and
+a member processes records for at most 57 seconds per minute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _story: Final = stories_of(VARIED)
 
 
 class _Live(_Workers):
-    """Workers whose arrivals vary from minute to minute: in total, and in each partition."""
+    """A group whose arrivals vary from minute to minute, in total and for each partition."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class _Live(_Workers):
         return self
 
     def leave(self, members: Mapping[str, str]) -> "_Live":
-        """Replace the members of the group in the question."""
+        """Replace the members that the question states, with their topics."""
         self._members = {name: {"topics": topics.split()} for name, topics in members.items()}
         return self
 
@@ -63,12 +63,12 @@ def _of(numbers: Sequence[int], topic: str = "t") -> str:
 
 
 def _dealt(members: Sequence[str], partitions: int, topic: str = "t") -> dict[str, str]:
-    """Deal partitions as the range assignor does."""
+    """Return a map from members to their partitions, as range would assign them."""
     shares = np.array_split(np.arange(partitions), len(members))
     return {member: _of(list(share), topic) for member, share in zip(members, shares, strict=True)}
 
 
-# Uneven load
+# Stories about uneven load
 
 
 @_story(
@@ -218,7 +218,7 @@ def _one_of_two_pods_connects() -> Scene:
     return scene.set("t-*", arrives=800, seconds=0.0285).run(40)
 
 
-# One partition with too many records
+# Stories about one partition with too many records
 
 
 @_story(
@@ -344,7 +344,7 @@ def _single_partition_three_consumers() -> Scene:
     return scene.set("t-0", arrives=2_000, seconds=0.04).run(40)
 
 
-# More arrivals than the group can process
+# Stories in which more records arrive than the group can process
 
 
 @_story(
@@ -497,7 +497,7 @@ def _eight_seconds_a_record() -> Scene:
     return scene.set("t-*", arrives=5, seconds=8.0).run(60)
 
 
-# Partitions without progress
+# Stories about partitions without progress
 
 
 @_story(
@@ -753,7 +753,7 @@ def _deadlock_with_quiet_partitions() -> Scene:
     return scene.limit("q*-1", 0).run(20)
 
 
-# Groups without owners, members or commits
+# Stories of groups without owners, members or commits
 
 
 @_story(
@@ -944,7 +944,7 @@ def _deleted_topic_in_the_subscription() -> Scene:
     return scene.edit(without)
 
 
-# Temporarily behind, or only seemingly
+# Stories of groups that are temporarily behind, or only seem to be
 
 
 @_story(
@@ -1127,7 +1127,7 @@ def _a_quarter_of_a_minute_late() -> Scene:
     return scene.edit(later)
 
 
-# Delays by design
+# Stories about deliberate delays
 
 
 @_story(
@@ -1146,7 +1146,7 @@ def _three_hours_late_and_unevenly() -> Scene:
     return scene.run(330)
 
 
-# Consumers that report their work
+# Stories of consumers that report work
 
 
 @_story(
@@ -1215,7 +1215,7 @@ def _busy_sink_reports_every_five_minutes() -> Scene:
     return scene
 
 
-# Healthy groups with unusual habits
+# Stories of healthy groups with unusual habits
 
 
 @_story(

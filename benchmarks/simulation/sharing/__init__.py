@@ -1,6 +1,6 @@
-"""How members share their time among their partitions, as real clients do.
+"""How members share their time among their partitions, depending on the client.
 
-`way` defines the protocol. `proportional` is the ideal; `chunks` models kafka-python, Java and
-aiokafka's `async for`; `arrival_order` librdkafka; `batches` aiokafka's `getmany()`. `clients` has
-them by name. Measured on a real broker: docs/measurements.md.
+`way` defines the protocol. `proportional` is an ideal client. `chunks` models kafka-python, Java
+and aiokafka's `async for`; `arrival_order` models librdkafka, and `batches` aiokafka's `getmany()`.
+`clients` has them by name. docs/measurements.md has measurements of the real clients.
 """

@@ -1,11 +1,11 @@
-"""librdkafka fetches more chunks while others wait, and returns records in the order of arrival."""
+"""librdkafka: it fetches ahead, and returns records in the order in which they were fetched."""
 
 import numpy as np
 
 from benchmarks.simulation.sharing.chunks import Chunks
 from fairlead.simulation.world import Float64, Int64, Mask
 
-#: Limits of a consumer's queue: `queued.max.messages.kbytes`, `queued.min.messages`.
+#: Limits of a consumer's queue: `queued.max.messages.kbytes` and `queued.min.messages`.
 QUEUE_BYTES = 64 << 20
 QUEUE_RECORDS = 100_000
 
@@ -13,9 +13,9 @@ QUEUE_RECORDS = 100_000
 class ArrivalOrder(Chunks):
     """Each member has a queue of 64 MiB or 100,000 records, whichever is less.
 
-    If a partition was fetched to its end, its next fetch returns the records that arrived since;
-    such partitions are read at the same time. Partitions that are further behind, as at the start,
-    take turns with chunks of 1 MiB.
+    After a partition has been fetched to its end, a fetch returns the records that arrived since
+    the last one. Such partitions are read at the same time. Partitions that are further behind take
+    turns with chunks of 1 MiB.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:
@@ -25,7 +25,7 @@ class ArrivalOrder(Chunks):
         self._follows: Mask = np.zeros(turns.size, dtype=bool)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop chunks; the next owner starts with a chunk of each partition."""
+        """Drop the chunks of partitions, which count as not fetched to their ends."""
         super().forget(partitions, handed_out=handed_out)
         self._follows[partitions] = False
 

@@ -1,4 +1,4 @@
-"""aiokafka's `getmany()` returns all fetched records, and counts them as read."""
+"""aiokafka's `getmany()`: it returns all fetched records, and the position moves past them."""
 
 import numpy as np
 
@@ -7,27 +7,27 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class Batches(Chunks):
-    """The application gets all chunks in one batch, and the next batch after processing the first.
+    """The application gets all fetched chunks as a batch, and the next batch after processing it.
 
-    A partition is fetched again as soon as its chunk is handed out. So positions, and commits, are
-    ahead of processing by all the records that the application holds. A member that loses a
+    A partition is fetched again as soon as the application gets its chunk. So positions and commits
+    are ahead of processing by all records that the application holds. A member that loses a
     partition, or leaves, still processes the records that it holds.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         super().__init__(turns, record_bytes)
         self._partitions = turns.size
-        #: By worker: chunks with an earlier turn than this were handed out.
+        #: For each worker, the turn before which its chunks were handed out to the application.
         self._handed_out: Int64 = np.zeros(1, np.int64)
 
     def ahead(self) -> Float64 | None:
-        """Return the number of records that applications hold."""
+        """Return the number of records of each partition that applications hold."""
         held = self._held()
         partition, records = self._partition[held], self._records[held]
         return np.bincount(partition, records, self._partitions).astype(np.float64)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop waiting chunks; applications keep the chunks that they hold."""
+        """Drop fetched chunks; `handed_out`: also those that applications hold."""
         goes = partitions[self._partition]
         self._keep(~goes if handed_out else ~goes | self._held())
 
@@ -37,7 +37,7 @@ class Batches(Chunks):
         return free
 
     def _may_be_worked(self, readable: Mask) -> Mask:
-        """Hand out a batch to members that hold no readable chunk; return the chunks handed out."""
+        """Hand out a batch to members that hold no readable chunk; return all chunks handed out."""
         held = self._held()
         busy = np.zeros(self._handed_out.size, dtype=bool)
         busy[self._worker[held & readable[self._partition]]] = True

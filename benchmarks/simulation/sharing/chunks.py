@@ -1,4 +1,4 @@
-"""kafka-python, Java and aiokafka's `async for` read one fetched chunk after another."""
+"""kafka-python, Java and aiokafka's `async for`: they read one fetched chunk after another."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 #: Maximum size of a fetch from one partition: `max.partition.fetch.bytes`.
 CHUNK_BYTES = 1 << 20
-#: A smaller fraction of a record counts as 0.
+#: Number of records below which a rest counts as 0.
 _NOTHING = 1e-6
 
 
@@ -15,20 +15,20 @@ class Chunks:
     """Members process chunks in the order in which they were fetched.
 
     A chunk has the records of a partition at the time of its fetch, at most 1 MiB. A partition is
-    fetched again when its chunk is used up. The order of the first cycle is random, as is the order
-    of brokers' answers; later cycles keep it.
+    fetched again when its chunk is used up. The partitions are first fetched in random order, since
+    brokers respond in random order, and later in the same order.
 
     Parameters
     ----------
     turns
-        The order in which partitions are fetched at first, a permutation, int64 of shape (P,).
+        Rank of each partition in the first fetches, a permutation, int64 of shape (P,).
     record_bytes
-        Bytes of a record in a log.
+        Size of a record in the log.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         self._most = max(CHUNK_BYTES / record_bytes, 1.0)
-        #: By partition: the value of the clock when its last chunk was used up.
+        #: For each partition, the value of `_clock` when its last chunk was used up.
         self._used_up = turns - turns.size
         self._clock = 0
         # The chunks, oldest first: partition, worker, turn and number of records.
@@ -38,7 +38,7 @@ class Chunks:
         self._records: Float64 = np.zeros(0)
 
     def read(self, step: TimeStep) -> Float64:
-        """Read all records of members that keep up; other members process their queued chunks."""
+        """Let members that can read everything do so; others process chunk after chunk."""
         left, budgets = step.waiting.copy(), step.budgets.copy()
         fetched = self._fetched(left.size)
         readable = step.readable & (step.owner < budgets.size - 1)
@@ -63,14 +63,14 @@ class Chunks:
         return None
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop chunks, as consumers do when their partitions are revoked."""
+        """Drop chunks, as consumers do when partitions are revoked."""
         del handed_out
         self._keep(~partitions[self._partition])
 
     def _work_off(
         self, step: TimeStep, left: Float64, budgets: Float64, readable: Mask, late: Mask
     ) -> None:
-        """Fetch and process in turns until the members that do not keep up have no time left."""
+        """Fetch and process chunks of members that are behind (`late`) until their time is up."""
         while True:
             self._fetch(left, step.owner, readable & late[step.owner])
             ready = np.flatnonzero(
@@ -87,7 +87,8 @@ class Chunks:
         worker, turn, partition = self._worker[order], self._turn[order], self._partition[order]
         records = self._records[order]
         work = records * costs[partition]
-        # A worker processes chunks of one turn at the same time, and its turns one after the other.
+        # A worker processes its chunks in the order of their turns. Chunks with equal turns are
+        # processed at the same time.
         starts = np.ones(order.size, dtype=bool)
         starts[1:] = (turn[1:] != turn[:-1]) | (worker[1:] != worker[:-1])
         first = np.flatnonzero(starts)
@@ -109,7 +110,7 @@ class Chunks:
         return bool(used_up.size)
 
     def _fetch(self, left: Float64, owner: Int64, partitions: Mask) -> None:
-        """Fetch a chunk of each partition that may be fetched; the longest waits come first."""
+        """Fetch a chunk of each partition that may be fetched, the longest-waiting ones first."""
         size = np.minimum(left - self._fetched(left.size), self._most)
         may = partitions & self._may_be_fetched(owner) & (size > _NOTHING)
         chosen = np.flatnonzero(may)
@@ -118,18 +119,18 @@ class Chunks:
         self._clock += chosen.size
 
     def _may_be_fetched(self, owner: Int64) -> Mask:
-        """Return which partitions have no waiting chunk, bool of shape (P,)."""
+        """Return which partitions have no unprocessed chunk, bool of shape (P,)."""
         free = np.ones(owner.size, dtype=bool)
         free[self._partition] = False
         return free
 
     def _may_be_worked(self, readable: Mask) -> Mask:
-        """Return which chunks the application has, or gets at its next poll."""
+        """Return which chunks the application may process now: here, all of them."""
         del readable
         return np.ones(self._records.size, dtype=bool)
 
     def _caught_up(self, partitions: Mask) -> None:
-        """Note the partitions that were read to their ends."""
+        """Do nothing; subclasses register which partitions were read to their ends."""
 
     def _fetched(self, partitions: int) -> Float64:
         return np.bincount(self._partition, self._records, partitions).astype(np.float64)

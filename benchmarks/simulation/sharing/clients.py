@@ -17,14 +17,14 @@ _POLL = 500.0
 
 @dataclass(frozen=True)
 class Client:
-    """A kind of client.
+    """A client: how it shares time, and when it can commit.
 
     Parameters
     ----------
     sharing
-        Creates a `Sharing` from the order of the first turns and a record's bytes.
+        Creates a `Sharing` from the ranks of partitions in the first fetches and the record size.
     poll_records
-        Number of records between two possible commits; 0: a thread commits at any time.
+        Number of records between two possible commits. 0: a thread commits at any time.
     """
 
     sharing: Callable[[Int64, float], Sharing]

@@ -7,13 +7,13 @@ from fairlead.simulation.world import Float64, Mask
 
 
 class Proportional:
-    """A member works while any record waits. Records can be read in the step of their arrival.
+    """A member works as long as it has an unread record, also one that arrived in this step.
 
-    Time that one partition does not use goes to the others.
+    Time that one partition does not need goes to the member's other partitions.
     """
 
     def read(self, step: TimeStep) -> Float64:
-        """Read the same share of the records of each of a member's partitions."""
+        """Read the same share of the waiting records of all partitions of a member."""
         there = np.where(step.readable, step.waiting, 0.0)
         demand = np.bincount(step.owner, there * step.costs, step.budgets.size)
         share = np.minimum(step.budgets / np.maximum(demand, 1e-9), 1.0)
@@ -25,4 +25,4 @@ class Proportional:
         return None
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Do nothing: no records are fetched ahead."""
+        """Do nothing, since no records are fetched ahead."""

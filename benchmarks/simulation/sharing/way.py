@@ -1,4 +1,4 @@
-"""The protocol of clients that share time among their partitions."""
+"""The protocol for clients: how members share their time among their partitions."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,14 +13,14 @@ class TimeStep:
     Parameters
     ----------
     waiting
-        Records that can be read, float64 of shape (P,).
+        Number of records that can be read, float64 of shape (P,).
     owner
-        Member that reads each partition, int64 of shape (P,); M: no member.
+        Member that reads each partition, int64 of shape (P,); M for no member.
     costs
         Cost of a record, as a multiple of the usual cost, float64 of shape (P,).
     budgets
-        Work that each member can do, in records of usual cost, float64 of shape (M + 1,); the last
-        value stands for no member.
+        Work that each member can do in the step, in records of usual cost, float64 of shape
+        (M + 1,). The last value is for partitions without a member.
     readable
         Whether each partition may be read, bool of shape (P,).
     """
@@ -33,16 +33,16 @@ class TimeStep:
 
 
 class Sharing(Protocol):
-    """How members share their time; an implementation may remember fetched records."""
+    """How members share their time. An implementation may remember fetched records."""
 
     def read(self, step: TimeStep) -> Float64:
         """Return the number of records read from each partition, float64 of shape (P,)."""
         ...
 
     def ahead(self) -> Float64 | None:
-        """Return the unprocessed records that applications hold, shape (P,); None: no records."""
+        """Return how many unprocessed records applications hold, shape (P,); None: never any."""
         ...
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched records of partitions; with `handed_out`, also those in applications."""
+        """Drop fetched records of partitions; `handed_out`: also those that applications hold."""
         ...

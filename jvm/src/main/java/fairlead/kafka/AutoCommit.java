@@ -13,14 +13,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Automatic commits with reports: Kafka's own commits cannot have metadata.
+ * Automatic commits whose metadata are reports of work. Kafka's own automatic commits cannot have metadata.
  *
- * <p>Like Kafka's, they commit the positions of all assigned partitions: every {@code auto.commit.interval.ms}
- * while the application polls, before partitions are revoked, and when the consumer is closed. A commit that
- * fails is logged.
+ * <p>Like Kafka, this class commits the positions of all assigned partitions: every
+ * {@code auto.commit.interval.ms} while the application polls, before partitions are revoked, and when the
+ * consumer is closed. If a commit fails, this is logged.
  */
 final class AutoCommit {
-    /** The listener of an application without one. */
+    /** Stands in for the listener if the application has none. */
     static final ConsumerRebalanceListener NO_LISTENER = new ConsumerRebalanceListener() {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
@@ -36,7 +36,7 @@ final class AutoCommit {
 
     private final Metering settings;
     private long dueNanos;
-    /** Positions are committed already; the revocation that follows needs no commit. */
+    /** Whether positions were committed because the consumer leaves, so that a revocation needs no commit. */
     private boolean leaving;
 
     AutoCommit(Metering settings) {
@@ -48,12 +48,12 @@ final class AutoCommit {
         dueNanos = System.nanoTime() + time.toNanos();
     }
 
-    /** Returns the milliseconds until the next commit; 0 or less: it is due. */
+    /** Returns the milliseconds until the next commit is due; 0 or less if it is due now. */
     long untilDueMs() {
         return Duration.ofNanos(dueNanos - System.nanoTime()).toMillis();
     }
 
-    /** Commits without waiting, if the interval is over. */
+    /** Commits asynchronously if the interval since the last commit is over. */
     void ifDue(MeteredConsumer<?, ?> consumer) {
         if (dueNanos - System.nanoTime() > 0) {
             return;
@@ -73,14 +73,14 @@ final class AutoCommit {
         });
     }
 
-    /** Commits before partitions are given up, and waits for it. */
+    /** Commits synchronously, before partitions are given up. */
     private void now(MeteredConsumer<?, ?> consumer, Duration timeout) {
         try {
             Map<TopicPartition, OffsetAndMetadata> positions = consumer.positions();
             if (!positions.isEmpty()) {
                 consumer.commitSync(positions, timeout);
             }
-        } catch (WakeupException wakeup) { // the wakeup is meant for the application's next poll
+        } catch (WakeupException wakeup) { // commit, then repeat the wakeup for the next poll
             now(consumer, timeout);
             consumer.wakeup();
         } catch (IllegalStateException closed) {
@@ -90,7 +90,7 @@ final class AutoCommit {
         }
     }
 
-    /** Commits, then does what makes the consumer leave its group. */
+    /** Commits synchronously, then runs {@code leave}, which makes the consumer leave its group. */
     void leave(MeteredConsumer<?, ?> consumer, Duration timeout, Runnable leave) {
         now(consumer, timeout);
         leaving = true;
@@ -101,7 +101,7 @@ final class AutoCommit {
         }
     }
 
-    /** Returns a listener that commits before partitions are revoked, and then calls the application's. */
+    /** Returns a listener that commits before partitions are revoked, and then calls {@code listener}. */
     ConsumerRebalanceListener before(MeteredConsumer<?, ?> consumer, ConsumerRebalanceListener listener) {
         return new ConsumerRebalanceListener() {
             @Override

@@ -10,7 +10,7 @@ import javax.management.ObjectName;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Counts the calls of the assignors that share a reader, and publishes the counts by JMX. */
+/** Counts the decisions of all assignors that share a {@link BrokerReader}; publishes the counts by JMX. */
 final class BrokerMetrics implements PlanGroupAssignorMXBean {
     static final String NAME = "fairlead.kafka:type=PlanGroupAssignor";
     private static final Logger LOG = LoggerFactory.getLogger(BrokerMetrics.class);
@@ -44,7 +44,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         outcomes.merge(outcome.name(), 1L, Long::sum);
     }
 
-    /** Counts a bug; true: it differs from the previous bug and should be logged. */
+    /** Counts a failed decision, which is a bug; returns whether to log it, as it differs from the last one. */
     boolean failed(Throwable error) {
         failures.incrementAndGet();
         String text = error.toString();

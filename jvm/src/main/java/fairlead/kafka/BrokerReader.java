@@ -20,16 +20,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps a {@link PlanBook} current: one daemon thread that reads the plan topic and the members topic.
+ * Keeps a {@link PlanBook} current: a daemon thread reads the plan topic and the members topic.
  *
- * <p>There is one per JVM, because a broker makes many assignors with the same settings. It starts before
- * its own broker accepts connections, and retries without logging until then. If it fails, the assignors
- * continue with the plans that they have.
+ * <p>All assignors of a JVM with equal settings share one reader, because a broker creates many of them. The
+ * reader starts before its own broker accepts connections, and retries without logging until then. If it
+ * fails, the assignors continue with the plans read so far.
  */
 final class BrokerReader extends LogTail {
-    /** Limits memory for plans, and half as much for rosters, because writers could fill the heap. */
+    /**
+     * Maximum memory for plans, in bytes; half as much for rosters. Otherwise, whoever writes to the topics
+     * could fill the heap.
+     */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
-    /** Maximum length of a value: reading it takes up to sixteen times as much memory. */
+    /** Maximum length of a record's value, in bytes. Parsing takes up to sixteen times as much memory. */
     private static final long LONGEST_VALUE = Runtime.getRuntime().maxMemory() / 32;
     private static final int MOST_NAMED = 10_000;
     private static final int LONGEST_NAME = 200;
@@ -40,15 +43,15 @@ final class BrokerReader extends LogTail {
     private final BrokerSettings settings;
     final PlanBook book = new PlanBook();
     final BrokerMetrics metrics = new BrokerMetrics(this);
-    /** Null: not known yet. */
+    /** Null if it is not known yet. */
     volatile Uuid planTopicId;
     private volatile String problem = "the topics have not been read to their ends yet";
-    /** When the topics were last read to their ends, in milliseconds since 1970; 0: never. */
+    /** When the topics were last read to their ends, in milliseconds since 1970; 0 if they never were. */
     volatile long readAt;
     volatile long skipped;
-    /** Number of records read; only the reading thread changes it. */
+    /** Number of records read. Only the reading thread changes it. */
     volatile long records;
-    /** Groups with records that were dropped for lack of memory. */
+    /** Groups whose plan or roster was dropped for lack of memory. */
     final Set<String> dropped = ConcurrentHashMap.newKeySet();
     private Pass pass;
     private Map<String, PlanCache> caches = new HashMap<>();
@@ -77,7 +80,7 @@ final class BrokerReader extends LogTail {
         return reader;
     }
 
-    /** Why some or all plans cannot be read; null: all can be read. */
+    /** Returns why some or all plans cannot be read; null if all can be read. */
     String problem() {
         int groups = dropped.size();
         return problem != null || groups == 0 ? problem
@@ -85,7 +88,7 @@ final class BrokerReader extends LogTail {
                 + MOST_BYTES + " bytes of memory";
     }
 
-    /** Connects only if a bootstrap server accepts connections: without one, clients would fill the log. */
+    /** Returns null only if a bootstrap server accepts connections. Otherwise, Kafka's clients would fill the log. */
     @Override
     String unreachable() {
         for (String server : settings.bootstrapServers.split(",")) {
@@ -113,7 +116,7 @@ final class BrokerReader extends LogTail {
     @Override
     Map<String, Object> consumerConfigs() {
         Map<String, Object> configs = super.consumerConfigs();
-        // One record at a time: compressed records can be much larger in memory.
+        // Read one record at a time, since compressed records can be much larger in memory.
         configs.put("max.poll.records", 1);
         return configs;
     }
@@ -149,7 +152,7 @@ final class BrokerReader extends LogTail {
         }
     }
 
-    /** Skips the next record of each partition that does not fit into memory. */
+    /** In each partition, skips the next record if it does not fit into memory. */
     private void stepOver(KafkaConsumer<byte[], byte[]> consumer) {
         Set<TopicPartition> all = consumer.assignment();
         for (TopicPartition partition : all) {
@@ -172,7 +175,7 @@ final class BrokerReader extends LogTail {
         LOG.warn("The record at {}, offset {}, is skipped: {}", partition, offset, problem);
     }
 
-    /** Notes the groups that were dropped to store a record that was read. */
+    /** Registers {@code groups} as dropped; {@code group} is the one whose record was stored instead. */
     private void drop(String group, List<String> groups, String what) {
         dropped.remove(group);
         for (String lost : groups) {
@@ -183,7 +186,7 @@ final class BrokerReader extends LogTail {
         }
     }
 
-    /** One pass through the topics from their beginnings. Earlier plans stay until it reaches their ends. */
+    /** Reads the topics from their beginnings. Until it reaches the ends, plans of the previous pass stay in force. */
     final class Pass {
         private final VerifiedRecord.Origin plans;
         private final VerifiedRecord.Origin members;

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
-/** The assignor's settings in a broker's properties. */
+/** Settings of the assignor, from the broker's properties. */
 final class BrokerSettings {
     static final String MEMBERS_TOPIC = "fairlead.members.topic";
     static final String BOOTSTRAP = "fairlead.bootstrap.servers";
@@ -18,13 +18,13 @@ final class BrokerSettings {
     final String bootstrapServers;
     final boolean uniformOnLapse;
     final boolean keepWithoutPlan;
-    /** All that determines how plans are read. */
+    /** The settings that determine how plans are read. Assignors with equal ones share a reader. */
     final Map<String, String> said = new TreeMap<>();
 
     /**
-     * Reads a broker's properties; ignores those that are not Fairlead's.
+     * Reads the settings; most other properties are ignored.
      *
-     * @throws ConfigException a value is invalid, or configured keys cannot be used
+     * @throws ConfigException a value is invalid, or the configured public keys cannot be used
      */
     BrokerSettings(Map<String, ?> configs) {
         configs.forEach((name, value) -> {
@@ -54,7 +54,7 @@ final class BrokerSettings {
         return value;
     }
 
-    /** Configuration of a Kafka client. */
+    /** Returns the configuration of a Kafka client for reading the topics. */
     Map<String, Object> connection() {
         var configs = new HashMap<String, Object>();
         configs.put("client.id", "fairlead-group-assignor");
@@ -67,7 +67,7 @@ final class BrokerSettings {
         return configs;
     }
 
-    /** The broker's own first listener that needs neither TLS nor SASL; null: there is none. */
+    /** Returns the broker's first listener that needs neither TLS nor SASL; null if there is none. */
     private static String ownListener(Map<String, ?> configs) {
         var protocols = new HashMap<String, String>();
         for (String pair : text(configs, "listener.security.protocol.map").split(",")) {

@@ -15,41 +15,41 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 /**
  * Decides the target assignment of one group of the consumer protocol.
  *
- * <p>A valid plan is fitted to the members that are present. Without one, targets stay, and only partitions
- * without an owner are placed. Kafka's uniform assignor decides for a group that began without a plan, until
- * it first follows one; for a group that certainly has no plan; and, if so configured, for a group whose
- * plan has expired.
+ * <p>If the group has a valid plan, the plan is fitted to the present members. Otherwise, targets stay, and only
+ * partitions without an owner are placed. There are three exceptions, in which Kafka's uniform assignor decides:
+ * the group began without a plan and has not followed one since; it certainly has no plan; or its plan has
+ * expired and the settings choose the uniform assignor then.
  */
 final class Decider {
-    /** The decision, and its reason. */
+    /** The possible decisions, with their reasons. */
     enum Outcome {
         /** Targets follow the plan. */
         PLAN,
-        /** Targets stayed: the topics have not been read to their ends yet. */
+        /** Targets stayed, because the topics have not been read to their ends yet. */
         KEPT_UNREAD,
-        /** Targets stayed: a plan may be this group's, but the group's members are unknown. */
+        /** Targets stayed, because there may be a plan for this group, but its members' names are unknown. */
         KEPT_UNKNOWN,
-        /** Targets stayed: the plan has expired or was withdrawn. */
+        /** Targets stayed, because the plan has expired or was withdrawn. */
         KEPT_LAPSED,
-        /** Targets stayed: all the group's records were unreadable or refused. */
+        /** Targets stayed, because all records of the group were unreadable or refused. */
         KEPT_UNREADABLE,
-        /** Targets stayed: a trigger names a version that has not been read yet. */
+        /** Targets stayed, because a rebalance trigger names a version that has not been read yet. */
         KEPT_BEHIND,
-        /** Targets stayed, as configured for groups without a plan. */
+        /** Targets stayed, because the group has no plan and the settings choose this. */
         KEPT_PLANLESS,
-        /** Kafka's uniform assignor: the group has no targets, or only targets of this assignor. */
+        /** The uniform assignor decided, because the group has no targets yet, or only uniform ones. */
         UNIFORM_NEW,
-        /** Kafka's uniform assignor: the group has no valid plan, and the settings choose this. */
+        /** The uniform assignor decided, because the group has no valid plan and the settings choose this. */
         UNIFORM,
-        /** The group has no members, or only triggers. */
+        /** The group has no members except rebalance triggers. */
         EMPTY
     }
 
     /**
      * A decision.
      *
-     * @param group the group; null: unknown
-     * @param version the version of the plan that is followed; 0: no plan
+     * @param group the group's id; null if it is unknown
+     * @param version the version of the plan that is followed; 0 if no plan is followed
      */
     record Decision(GroupAssignment assignment, Outcome outcome, String group, long version) {}
 
@@ -64,7 +64,7 @@ final class Decider {
         this.keepWithoutPlan = keepWithoutPlan;
     }
 
-    /** Returns the assignment of a group. The plan topic's id identifies triggers; null: it is not known yet. */
+    /** Returns the assignment of a group; {@code planTopic} is the plan topic's id, null if not yet known. */
     Decision decide(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic, Instant now) {
         var view = new GroupView(spec, describer, planTopic);
         if (view.members.length == 0) {
@@ -107,7 +107,10 @@ final class Decider {
         return new Decision(view.assignment(owner), Outcome.PLAN, group, state.seen().version());
     }
 
-    /** The group of these members: by their ids, else by a trigger, else by instance ids and topics; null: unknown. */
+    /**
+     * Finds the group's id from the members' ids, else from a trigger, else from instance ids and topics; null if
+     * it is unknown.
+     */
     private String groupOf(GroupView view) {
         String group = book.groupOf(view.members);
         if (group != null) {
@@ -121,7 +124,7 @@ final class Decider {
         return byInstances(view);
     }
 
-    /** The one plan that names exactly these instances and topics; null: there is none, or several. */
+    /** Returns the group of the only plan for exactly these instance ids and topics; null if none or several are. */
     private String byInstances(GroupView view) {
         if (Arrays.asList(view.instances).contains(null)) {
             return null;
@@ -136,7 +139,7 @@ final class Decider {
         return plans.size() == 1 ? plans.get(0).group() : null;
     }
 
-    /** Whether some plan has a topic that this group reads: it may be this group's. */
+    /** Returns whether some plan has a topic that this group reads, so that it may be the group's plan. */
     private boolean mayHavePlan(GroupView view) {
         return book.plans.values().stream().anyMatch(plan -> hasTopicOf(plan, view));
     }
@@ -168,7 +171,7 @@ final class Decider {
         try {
             var members = new HashMap<>(uniform.assign(view.withoutTriggers(), describer).members());
             return new Decision(view.complete(members), why, group, 0);
-        } catch (RuntimeException error) { // for example, a topic is gone
+        } catch (RuntimeException error) { // for example, a topic was deleted
             return new Decision(view.keep(), why, group, 0);
         }
     }

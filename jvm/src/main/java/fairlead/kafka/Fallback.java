@@ -14,8 +14,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * The assignor of a group without a plan: {@code range} as in Fairlead's other followers, or an assignor
- * of Kafka or of the application, by name or class.
+ * The assignor for a group without a valid plan: {@code range} as in Fairlead's other followers, or an assignor
+ * of Kafka or of the application, configured by its name or class.
  */
 final class Fallback {
     private static final String RANGE = "range";
@@ -25,14 +25,14 @@ final class Fallback {
         "sticky", KAFKAS + "StickyAssignor",
         "cooperative-sticky", KAFKAS + "CooperativeStickyAssignor");
 
-    /** Null: range. */
+    /** Null stands for range. */
     private final ConsumerPartitionAssignor assignor;
 
     private Fallback(ConsumerPartitionAssignor assignor) {
         this.assignor = assignor;
     }
 
-    /** Reads the setting. */
+    /** Creates the assignor that a consumer's configuration names. */
     static Fallback of(Map<String, ?> configs) {
         Object given = configs.get(Settings.FALLBACK);
         String name = given instanceof Class<?> known ? known.getName()
@@ -54,7 +54,7 @@ final class Fallback {
         }
     }
 
-    /** Decides for the whole group. */
+    /** Returns the partitions of every member of the group. */
     Map<String, List<TopicPartition>> assign(
         Group group, Cluster cluster, Map<String, Subscription> subscriptions) {
         if (assignor == null) {

@@ -16,41 +16,40 @@ import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Fits a plan to the members that are present. Assigns every partition as {@code fairlead/wire/fit.py}
- * does.
+ * Fits a plan to the present members. The result is the same as that of {@code fairlead/wire/fit.py}.
  *
- * <p>Members that the plan names keep their share of the topics that they still subscribe to. A new member
- * that subscribes to all topics of an absent member's share takes over the whole share: the heaviest share
- * first, to the new member with the fewest topics. Other partitions are placed one by one: topics with the
- * fewest subscribers first, then the heaviest partition first, each to the subscriber with the fewest
- * partitions, then with the least weight, then with the lowest name. Members take turns with partitions of
- * the same weight, so that topics spread.
+ * <p>Members that the plan names keep their share, if they still subscribe to its topics. A new member takes
+ * over the whole share of an absent member if it subscribes to all topics of the share. The heaviest share goes
+ * first, to the new member with the fewest topics. All other partitions are placed one by one: those of topics
+ * with the fewest subscribers first, among these the heaviest first. Each goes to the subscriber with the fewest
+ * partitions, then with the least weight, then with the lowest name. Members take turns with partitions of the
+ * same weight, so that topics spread.
  *
- * <p>Names are ordered by code points, and weights are added in the order of the document, so that the sums
- * are the same in every language.
+ * <p>To give the same sums in every language, names are ordered by code points, and weights are added in the
+ * order of the document.
  */
 final class Fit {
-    /** Member names; an owner is an index into them. */
+    /** Names of the members. A member's number is its index here. */
     final String[] members;
     private final String[] topics;
     private final Map<String, Integer> topicNumbers = new HashMap<>();
-    /** The readers of each topic, and the topics of each member. */
+    /** The readers of each topic. The next field has the topics of each member. */
     private final BitSet[] readers;
     private final BitSet[] reads;
-    /** Of each topic, the index of its partition 0; the last is the number of partitions. */
+    /** For each topic, the index of its partition 0. The last value is the number of all partitions. */
     private final int[] offsets;
     private final double[] weights;
-    /** Of each partition, its member's number; -1: none. */
+    /** For each partition, the number of its member; -1 for none. */
     private final int[] owner;
     private final PlanDocument plan;
 
     /**
      * Returns the assignment.
      *
-     * @param plan its members, topics and partition counts may differ from the present ones
-     * @param subscriptions member name to subscribed topics
-     * @param partitionCounts topic to number of partitions, of the topics that exist
-     * @return member name to partitions, ascending; includes every member
+     * @param plan the plan; its members, topics and partition counts may differ from the present ones
+     * @param subscriptions map from each present member to its subscribed topics
+     * @param partitionCounts map from each existing topic to its number of partitions
+     * @return map from every present member to its partitions, ascending
      */
     static Map<String, List<TopicPartition>> fit(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
@@ -58,7 +57,7 @@ final class Fit {
         return decide(plan, subscriptions, partitionCounts).byMember();
     }
 
-    /** Returns the same as arrays, for {@link #owners}: maps of a million partitions are slow. */
+    /** Returns the same in arrays, to be read by {@link #owners}. Maps of a million partitions would be slow. */
     static Fit decide(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
         Map<String, Integer> partitionCounts) {
@@ -69,7 +68,7 @@ final class Fit {
         return fit;
     }
 
-    /** The owner of each partition of an existing topic that has a reader. */
+    /** Returns the owner of each partition of a topic. The topic must exist and have a subscriber. */
     int[] owners(String name) {
         int topic = topicNumbers.get(name);
         return Arrays.copyOfRange(owner, offsets[topic], offsets[topic + 1]);
@@ -120,7 +119,7 @@ final class Fit {
         return numbers;
     }
 
-    /** The action on each partition of a member's share that still exists. */
+    /** Called for each partition of a member's share that still exists. */
     private interface Planned {
         void partition(int topic, int index);
     }

@@ -17,14 +17,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One consumer's follower: decides as leader, and requests a rebalance when there is a newer plan. Follows
- * the rules of {@code fairlead/followers/core/follower.py}.
+ * The follower of one consumer. As the group's leader, it decides on the assignment. It requests a rebalance
+ * when there is a newer plan. The rules are those of {@code fairlead/followers/core/follower.py}.
  */
 final class Follower implements FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
     private static final long RETRY_MS = 5_000;
     private static final int RETRIES = 12;
-    /** Orders notes by the plan read; of equal plans, one whose lease holds is later. */
+    /** Orders members' notes by their newest plan. Of equal plans, the one whose lease still holds is greater. */
     private static final Comparator<Notes.Subscribed> NEWEST = Comparator.comparing(Notes.Subscribed::seen)
         .thenComparing(Notes.Subscribed::lapsed, Comparator.reverseOrder());
     private static final Notes.Assigned JOINING = new Notes.Assigned(
@@ -38,13 +38,13 @@ final class Follower implements FollowerStatusMBean {
     private final String clientId;
     private final String instanceId;
     private final long readTimeoutMs;
-    /** Milliseconds that other members wait for the leader's request of a rebalance. */
+    /** Milliseconds that members other than the leader wait, because the leader should request the rebalance. */
     private final long turnMs;
     private final RejoinSchedule schedule;
     private final RebalanceTrigger trigger;
     private final PlanLog plans;
 
-    /** This field and the following ones are guarded by this object: two threads use them. */
+    /** The leader's note. It and the following fields are guarded by this object, since two threads use them. */
     private Notes.Assigned note = JOINING;
     private String memberId;
     private Identity decided;
@@ -60,9 +60,9 @@ final class Follower implements FollowerStatusMBean {
     private int again;
 
     /**
-     * @param jitterMs the group rebalances within this time after a new plan; negative: the follower
-     *     requests no rebalance
-     * @param heartbeatMs the time until other members hear of a rebalance
+     * @param jitterMs a rebalance is requested at a random moment within this time after a new plan; if it is
+     *     negative, the follower requests no rebalance
+     * @param heartbeatMs the time until other members learn of a rebalance
      */
     Follower(
         String group, String clientId, String instanceId, long readTimeoutMs, long jitterMs,
@@ -81,7 +81,7 @@ final class Follower implements FollowerStatusMBean {
         return group;
     }
 
-    /** Returns the user data of the subscription that this member joins with. */
+    /** Returns the user data of this member's subscription. Kafka calls this when the member joins. */
     synchronized ByteBuffer subscription() {
         if (schedule != null) {
             schedule.unsettle();
@@ -97,7 +97,7 @@ final class Follower implements FollowerStatusMBean {
             clientId, instanceId, state.seen(), state.lapsed(Instant.now()), again).encode();
     }
 
-    /** Decides for the whole group, as its leader; returns the assignment of each member id. */
+    /** Decides for the whole group, as its leader. Returns a map from member id to assignment. */
     Map<String, Assignment> assign(Group members, Function<Group, Map<String, List<TopicPartition>>> fallback) {
         Notes.Subscribed heard = members.members().stream().map(Group.Member::note).max(NEWEST).orElseThrow();
         PlanState state = plans.current(group, heard.seen(), readTimeoutMs);
@@ -127,7 +127,7 @@ final class Follower implements FollowerStatusMBean {
         return assignments;
     }
 
-    /** Gives each member its share of a plan, by member id. */
+    /** Fits a plan to the group. Returns a map from member id to partitions. */
     static Map<String, List<TopicPartition>> fit(PlanDocument plan, Group group) {
         Map<String, String> names = group.names();
         Map<String, Collection<String>> subscriptions = new LinkedHashMap<>();
@@ -148,23 +148,24 @@ final class Follower implements FollowerStatusMBean {
         loggedReason = reason;
     }
 
-    /** Stores the leader's note: whether the new assignment follows a plan. */
+    /** Stores the leader's note, which says whether the new assignment follows a plan. */
     synchronized void assigned(ByteBuffer userData, String member, int generation, boolean nothing) {
-        // Each leader with this assignor writes a note. Without one, another rebalance would change nothing.
+        // Every leader with this assignor writes a note. If there is none, the broker assigns, and another rebalance
+        // would change nothing.
         boolean byBroker = userData == null || !userData.hasRemaining();
         note = byBroker ? BY_BROKER : Notes.Assigned.decode(userData);
         memberId = member;
         idle = nothing && !note.incomplete();
         rebalances++;
         LOG.info("Group {}, generation {}: the assignment follows {}", group, generation, note.followed());
-        // Before its restart, this member may have been the one that must give up partitions and rejoin.
+        // This member may have restarted just when it had to give up partitions and rejoin.
         unfinished = newMember && note.incomplete();
         if (schedule == null || byBroker) {
             return;
         }
-        if (decided != null) { // leader: requests a rebalance if it reads a newer plan, such as the others'
+        if (decided != null) { // this member leads: rebalance for any plan newer than its own
             schedule.settle(decided, decidedLapsed, 0);
-        } else if (newMember && note.decided() != null) { // may have replaced the leader: the same
+        } else if (newMember && note.decided() != null) { // it may have led before a restart
             boolean hadPlan = note.decided().version() > 0 && !note.decided().withdrawn();
             schedule.settle(note.decided(), hadPlan && note.planVersion() == null, 0);
         } else {
@@ -172,7 +173,7 @@ final class Follower implements FollowerStatusMBean {
         }
     }
 
-    /** Requests a rebalance if one is due; called four times a second. */
+    /** Requests a rebalance if one is due. Called four times per second. */
     void tick() {
         PlanState state = plans.state(group);
         synchronized (this) {
@@ -203,7 +204,7 @@ final class Follower implements FollowerStatusMBean {
         }
     }
 
-    /** Triggers until the group rebalances, for whatever reason. */
+    /** Repeats the request until the group rebalances for any reason. */
     private void ask(int joinsBefore) {
         try {
             for (int attempt = 0; attempt < RETRIES; attempt++) {

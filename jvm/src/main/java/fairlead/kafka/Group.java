@@ -13,18 +13,19 @@ import java.util.TreeSet;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * The members of a group at a rebalance, as its leader sees them, and computations without a plan: names,
- * {@code range}, and the partitions that cooperative members must give up first. The same as {@code
- * members.py}, {@code ranges.py} and {@code cooperation.py}.
+ * The members of a group at a rebalance, as its leader sees them. Also computes the members' names, {@code range},
+ * and the partitions that cooperative members must give up first, as {@code members.py}, {@code ranges.py} and
+ * {@code cooperation.py} do.
  *
- * @param partitionCounts topic to number of partitions, for existing topics with subscribers
+ * @param partitionCounts map from each existing topic with subscribers to its number of partitions
  */
 record Group(List<Member> members, Map<String, Integer> partitionCounts) {
     /**
      * One member.
      *
-     * @param instanceId {@code group.instance.id}, of static members, or null
-     * @param owned the partitions that a cooperative member still owns; empty for an eager member, which has revoked all of them
+     * @param instanceId {@code group.instance.id} of a static member, else null
+     * @param owned the partitions that a cooperative member still owns; empty for an eager member, which has
+     *     revoked all its partitions
      */
     record Member(
         String memberId, Collection<String> topics, String instanceId, Notes.Subscribed note,
@@ -36,8 +37,8 @@ record Group(List<Member> members, Map<String, Integer> partitionCounts) {
     }
 
     /**
-     * Returns the name of each member in plans: its instance id, else its client id if no other member has
-     * the same, else its member id.
+     * Returns a map from member id to the name in plans: the instance id, else the client id if no other member
+     * has the same one, else the member id.
      */
     Map<String, String> names() {
         Map<String, Integer> instances = new HashMap<>();
@@ -64,7 +65,7 @@ record Group(List<Member> members, Map<String, Integer> partitionCounts) {
         return names;
     }
 
-    /** Gives each subscriber of a topic one contiguous range: Kafka's default, without racks. */
+    /** Gives each subscriber of a topic one contiguous range, as Kafka's default assignor does without racks. */
     Map<String, List<TopicPartition>> range() {
         List<Member> ring = new ArrayList<>(members);
         ring.sort(Comparator.comparing(Member::instanceId, Comparator.nullsLast(Comparator.naturalOrder()))
@@ -87,8 +88,8 @@ record Group(List<Member> members, Map<String, Integer> partitionCounts) {
     }
 
     /**
-     * Removes from every share the partitions that another member still owns (KIP-429): their owner finds
-     * them missing, gives them up and rejoins. A partition that two members claim is removed from both.
+     * Removes from every share the partitions that another member still owns (KIP-429). Their owner does not find
+     * them in its share, gives them up and rejoins. A partition that two members claim to own is in no share.
      */
     Map<String, List<TopicPartition>> firstRound(Map<String, List<TopicPartition>> shares) {
         Map<TopicPartition, Set<String>> holders = new HashMap<>();
@@ -104,7 +105,7 @@ record Group(List<Member> members, Map<String, Integer> partitionCounts) {
         return first;
     }
 
-    /** Returns the number of partitions. */
+    /** Returns the number of partitions in all shares. */
     static int size(Map<String, List<TopicPartition>> shares) {
         return shares.values().stream().mapToInt(List::size).sum();
     }

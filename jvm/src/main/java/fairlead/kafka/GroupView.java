@@ -20,18 +20,18 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 
 /**
- * A group as its coordinator describes it, in arrays: members and topics have numbers, and partition p of topic
- * t has the index {@code offsets[t] + p}.
+ * A group as its coordinator describes it, converted to arrays. Members and topics have numbers, and partition p
+ * of topic t has the index {@code offsets[t] + p}.
  *
- * <p>Triggers are left out: they join only to make the coordinator compute targets, and read nothing.
+ * <p>Rebalance triggers are left out. They join only to make the coordinator compute targets.
  */
 final class GroupView {
     final GroupSpec spec;
     /** Member ids, ascending, without triggers. */
     final String[] members;
-    /** The {@code group.instance.id} of each; null: it has none. */
+    /** The {@code group.instance.id} of each member, or null. */
     final String[] instances;
-    /** Existing topics that have a reader, ascending. */
+    /** Ids of the existing topics that a member reads, ascending. */
     final Uuid[] topics;
     /** Index of each topic's partition 0; the last value is the number of partitions. */
     final int[] offsets;
@@ -39,7 +39,7 @@ final class GroupView {
     final BitSet[] reads;
     /** Whether all members read the same topics. */
     final boolean alike;
-    /** The triggers that were left out. */
+    /** The racks of the triggers that were left out. */
     final List<TriggerRack> triggers;
 
     private final Map<Uuid, Integer> numbers = new HashMap<>();
@@ -47,7 +47,7 @@ final class GroupView {
     /** One member's target. */
     private record Share(Map<Uuid, Set<Integer>> partitions) implements MemberAssignment {}
 
-    /** The plan topic's id identifies triggers, which read nothing else; null: it is not known yet. */
+    /** {@code planTopic} is the plan topic's id, by which triggers are recognised; null if it is not known yet. */
     GroupView(GroupSpec spec, SubscribedTopicDescriber describer, Uuid planTopic) {
         this.spec = spec;
         triggers = new ArrayList<>();
@@ -81,15 +81,15 @@ final class GroupView {
     }
 
     /**
-     * The rack of a member that is a trigger; null: it is no trigger. A member that reads any topic except the
-     * plan topic is no trigger, whatever its rack: the partitions of its topics must have owners.
+     * Returns the rack of a member if it is a trigger, else null. A member that reads any topic except the plan
+     * topic is not a trigger, whatever its rack, because the partitions of its topics must have owners.
      */
     private static TriggerRack triggerOf(MemberSubscription member, Uuid planTopic) {
         TriggerRack trigger = member.rackId().map(TriggerRack::of).orElse(null);
         if (trigger == null || member.instanceId().isPresent()) {
             return null;
         }
-        // The coordinator's set of topics equals only sets of its own class.
+        // Copied, because the coordinator's set of topics equals only sets of its own class.
         Set<Uuid> read = new HashSet<>(member.subscribedTopicIds());
         read.remove(planTopic);
         return read.size() <= (planTopic == null ? 1 : 0) ? trigger : null;
@@ -101,28 +101,28 @@ final class GroupView {
         return bits;
     }
 
-    /** The number of a topic; -1: it has no reader or does not exist. */
+    /** Returns the number of a topic; -1 if it does not exist or no member reads it. */
     int numberOf(Uuid topic) {
         return numbers.getOrDefault(topic, -1);
     }
 
-    /** Number of partitions of all topics. */
+    /** Returns the number of partitions of all topics. */
     int size() {
         return offsets[topics.length];
     }
 
-    /** Partitions of one topic. */
+    /** Returns the number of partitions of a topic. */
     int count(int topic) {
         return offsets[topic + 1] - offsets[topic];
     }
 
-    /** The present target of each partition; -1: none, or a member that no longer reads the topic. */
+    /** Returns each partition's present target; -1 if there is none, or if that member no longer reads the topic. */
     int[] targets() {
         int[] owner = new int[size()];
         Arrays.fill(owner, -1);
         for (int m = 0; m < members.length; m++) {
             int member = m;
-            // Without entry objects, of which a large group would need a million.
+            // forEach creates no entry objects, of which a large group would need a million.
             spec.memberAssignment(members[m]).partitions().forEach((id, partitions) -> {
                 int topic = numberOf(id);
                 if (topic >= 0 && reads[member].get(topic)) {
@@ -137,12 +137,12 @@ final class GroupView {
         return owner;
     }
 
-    /** Keeps the targets, and places partitions without an owner. */
+    /** Returns the present targets, with partitions without an owner placed. */
     GroupAssignment keep() {
         return assignment(place(targets()));
     }
 
-    /** Gives each partition without an owner to a member, evenly by count. */
+    /** Gives each partition without an owner to a member, so that counts become even. */
     int[] place(int[] owner) {
         BitSet[] readers = new BitSet[topics.length];
         Arrays.setAll(readers, topic -> new BitSet(members.length));
@@ -153,7 +153,7 @@ final class GroupView {
         return Placement.place(readers, offsets, new double[owner.length], owner, members.length);
     }
 
-    /** Whether no member except triggers has a target: the group has just begun. */
+    /** Returns whether no member has a target yet, as in a group that has just begun. */
     boolean untouched() {
         return Arrays.stream(members).allMatch(member -> spec.memberAssignment(member).partitions().isEmpty());
     }
@@ -192,7 +192,7 @@ final class GroupView {
         return complete(found);
     }
 
-    /** The group as Kafka's own assignors see it, without triggers, which they do not know. */
+    /** Returns the group for Kafka's own assignors, without triggers, which they would assign partitions to. */
     GroupSpec withoutTriggers() {
         return new GroupSpec() {
             @Override
@@ -210,7 +210,7 @@ final class GroupView {
                 return spec.isPartitionAssigned(topic, partition);
             }
 
-            /** For share groups, from Kafka 4.1 on: 4.0 does not call this. */
+            /** Kafka calls this from 4.1 on, for share groups. */
             public boolean isPartitionAssignable(Uuid topic, int partition) {
                 return true;
             }
@@ -222,14 +222,14 @@ final class GroupView {
 
             @Override
             public MemberAssignment memberAssignment(String member) {
-                // The uniform assignor decides by the map's class whether it may change the map.
+                // The uniform assignor sees from the map's class whether it may change the map.
                 Map<Uuid, Set<Integer>> targets = spec.memberAssignment(member).partitions();
                 return new Share(Collections.unmodifiableMap(targets));
             }
         };
     }
 
-    /** Adds the members without partitions, triggers included. */
+    /** Adds the members without partitions, including triggers. */
     GroupAssignment complete(Map<String, MemberAssignment> found) {
         for (String id : spec.memberIds()) {
             found.putIfAbsent(id, new Share(Map.of()));

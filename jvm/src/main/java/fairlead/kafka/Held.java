@@ -9,14 +9,14 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
- * Entries of groups, with a limit on their total memory.
+ * A map from group to entry with a limit on total memory.
  *
- * <p>Spare entries are removed first, then those of unknown groups, then the largest.
+ * <p>To stay within the limit, spare entries are removed first, then those of unknown groups, then the largest.
  *
- * @param <T> the entry of a group
+ * @param <T> type of the entries
  */
 final class Held<T> {
-    /** Bytes of a group in the maps of a reader, besides its name and its entry. */
+    /** Bytes that a group takes in the maps of a reader, in addition to its name and its entry. */
     private static final long GROUP_BYTES = 1_000;
 
     private record Size(boolean spare, boolean known, long bytes, String group) {
@@ -26,16 +26,17 @@ final class Held<T> {
 
     private final long most;
     private final Predicate<String> known;
-    /** Group to its entry. */
+    /** Map from group to its entry. */
     final Map<String, T> values = new HashMap<>();
     private final Map<String, Size> sizes = new HashMap<>();
     private final TreeSet<Size> bySize = new TreeSet<>(Size.ORDER);
     private long bytes;
 
     /**
-     * Creates an empty store with a maximum number of bytes.
+     * Creates an empty map with a maximum number of bytes.
      *
-     * @param known whether a group is known to exist: entries of invented groups cannot displace those of known groups
+     * @param known returns whether a group is known to exist, so that records for invented groups cannot displace
+     *     those of known groups
      */
     Held(long most, Predicate<String> known) {
         this.most = most;
@@ -43,10 +44,10 @@ final class Held<T> {
     }
 
     /**
-     * Holds the entry of a group.
+     * Stores the entry of a group.
      *
-     * @param spare whether the entry is among the first to be dropped
-     * @return the groups that are dropped, which may be this one
+     * @param spare whether the entry is among the first to be removed
+     * @return the groups whose entries were removed, perhaps this one
      */
     List<String> put(String group, T value, long size, boolean spare) {
         remove(group);

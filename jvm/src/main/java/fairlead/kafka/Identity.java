@@ -4,12 +4,13 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Identifies a record of the plan topic; a later record compares as greater.
+ * Identifies a record of a group in the plan topic. A later record compares as greater.
  *
- * <p>The epoch belongs to the group's versions, from 1; {@code sha256} is the value's hash, in hexadecimal.
+ * <p>The planner starts a new epoch for the group's first plan, after a withdrawal, and if its database was replaced.
+ * {@code sha256} is the hash of the record's value, in hexadecimal.
  */
 record Identity(long epoch, long version, boolean withdrawn, String sha256) implements Comparable<Identity> {
-    /** Before any record. */
+    /** Stands for no record; every record is later. */
     static final Identity NOTHING = new Identity(0, 0, false, "");
 
     private static final Comparator<Identity> RANK = Comparator.comparingLong(Identity::epoch)
@@ -30,12 +31,12 @@ record Identity(long epoch, long version, boolean withdrawn, String sha256) impl
         return by != 0 ? by : PlanDocument.compareNames(sha256, other.sha256);
     }
 
-    /** Returns the form that members exchange. */
+    /** Returns the JSON value that members exchange. */
     List<Object> toJson() {
         return List.of(epoch, version, withdrawn, sha256);
     }
 
-    /** Parses the newest record of another member; returns NOTHING if the value is invalid. */
+    /** Parses the JSON value of another member; returns {@link #NOTHING} if it is invalid. */
     static Identity fromJson(Object raw) {
         return raw instanceof List<?> values && values.size() == 4
             && values.get(0) instanceof Long epoch && values.get(1) instanceof Long version

@@ -15,17 +15,17 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Reads JSON as Python's {@code json} does, but refuses repeated names in an object; writes it as ASCII
- * without spaces. Kafka's clients depend on no JSON library.
+ * Reads and writes JSON, since Kafka's clients depend on no JSON library. Reads the same texts as Python's
+ * {@code json}, but refuses repeated names in an object. Writes ASCII without spaces.
  *
- * <p>Objects are maps in their order, arrays are lists, whole numbers that fit are {@link Long}, other numbers
- * {@link Double}.
+ * <p>Objects become maps with the same order, arrays become lists. Whole numbers become {@link Long} if they fit,
+ * and all other numbers {@link Double}.
  */
 final class Json {
     private static final int DEEPEST = 500;
-    /** Maximum number of digits of a whole number: the limit of Python. */
+    /** Maximum number of digits of a whole number, the same as in Python. */
     private static final int MOST_DIGITS = 4300;
-    /** A number; its group is the fraction and exponent. */
+    /** Matches a number. The group is its fraction and exponent. */
     private static final Pattern NUMBER = Pattern.compile("-?(?:0|[1-9][0-9]*+)((?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)");
     private static final Pattern CODE = Pattern.compile("[0-9a-fA-F]{4}");
     private static final Map<String, Object> WORDS = new HashMap<>(Map.of(
@@ -43,7 +43,7 @@ final class Json {
         this.text = text;
     }
 
-    /** Reads one value; refuses bytes that are not one JSON value in UTF-8. */
+    /** Parses one value. Refuses bytes that are not exactly one JSON value in UTF-8. */
     static Object parse(byte[] bytes) throws InvalidPlanException {
         String text;
         try {
@@ -101,7 +101,7 @@ final class Json {
         return number();
     }
 
-    /** Goes to the next element of an object or array; returns false and goes on behind it after the last one. */
+    /** Moves to the next element of an object or array. After the last, moves behind its end and returns false. */
     private boolean next(char close, boolean first) throws InvalidPlanException {
         skipSpace();
         if (peek() == close) {
@@ -198,7 +198,7 @@ final class Json {
         }
     }
 
-    /** Writes a value as Python's {@code json.dumps(value, separators=(",", ":"))} does. */
+    /** Returns the same text as Python's {@code json.dumps(value, separators=(",", ":"))}. */
     static String write(Object value) {
         if (value instanceof Map<?, ?> map) {
             return map.entrySet().stream().map(entry -> write(entry.getKey()) + ":" + write(entry.getValue()))

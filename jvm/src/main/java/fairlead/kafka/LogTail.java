@@ -30,17 +30,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads compacted topics on a daemon thread, from their beginnings on.
+ * Reads compacted topics from their beginnings on a daemon thread, and then waits for new records.
  *
- * <p>Each connection reads from the beginning. It ends after a failure, when a topic was created, has grown or
- * was created again, and when {@link #reopen} is called. The next connection begins after a growing pause.
- * The thread catches every exception; a repeated failure is logged once.
+ * <p>Each connection reads from the beginning. It ends after a failure; when a topic was created, has grown or was
+ * created again; and when {@link #reopen} is called. After failures, the next connection begins after a pause that
+ * doubles each time. The thread catches every exception. A failure that repeats is logged once.
  */
 abstract class LogTail {
     static final Duration READ = Duration.ofMillis(250);
 
     private static final Logger LOG = LoggerFactory.getLogger(LogTail.class);
-    /** How often to check for a missing topic. */
+    /** Time between two checks whether a missing topic now exists. */
     private static final Duration LOOK_FOR_MISSING = Duration.ofSeconds(1);
     private static final long FIRST_BACKOFF_MS = 500;
     private static final long ASK_S = 15;
@@ -55,10 +55,10 @@ abstract class LogTail {
     private String knownProblem;
 
     /**
-     * @param topics the topics to read; nothing is read before the first one exists
-     * @param connection connection settings of the cluster, and {@code client.id}
-     * @param lookEvery how often to check whether topics were created again or have grown
-     * @param longestBackoff the longest pause between two connections that do not read to the end
+     * @param topics the topics to read; nothing is read until the first one exists
+     * @param connection settings of the connection to the cluster, including {@code client.id}
+     * @param lookEvery time between two checks whether topics were created again or have grown
+     * @param longestBackoff maximum pause between two connections
      */
     LogTail(List<String> topics, Map<String, Object> connection, Duration lookEvery, Duration longestBackoff) {
         this.topics = topics;
@@ -67,56 +67,56 @@ abstract class LogTail {
         this.longestBackoff = longestBackoff;
     }
 
-    /** Returns why not to connect now; null: connect. */
+    /** Returns why not to connect now; null if the thread should connect. */
     String unreachable() {
         return null;
     }
 
-    /** Returns the partitions of a topic to read. */
+    /** Returns which partitions of a topic to read; {@code count} is their total number. */
     Collection<Integer> partitions(int count) {
         return IntStream.range(0, count).boxed().toList();
     }
 
-    /** A connection begins to read. There is one origin per topic, without a log if the topic is missing. */
+    /** Called when a connection begins to read, with the origin of each topic's records; "" if one is missing. */
     abstract void opened(List<VerifiedRecord.Origin> origins);
 
-    /** A record, in the order of its partition. */
+    /** Called with each record; those of a partition come in the order of offsets. */
     abstract void read(ConsumerRecord<byte[], byte[]> record);
 
-    /** All records from before the connection have been read; called after each read. */
+    /** Called after each read, once all records that existed when the connection began have been read. */
     abstract void atEnd();
 
-    /** Whether {@link #atEnd} was called for this connection. */
+    /** Returns whether {@link #atEnd} has been called for this connection. */
     final boolean caughtUp() {
         return caughtUp;
     }
 
-    /** Called if the first topic does not exist or may not be read. */
+    /** Called if the first topic does not exist, or this client may not read it. */
     void absent() {
     }
 
-    /** Called four times a second, and after each failure. */
+    /** Called four times per second, also while there is no connection. */
     void tick() {
     }
 
-    /** Whether a reader is still in use. */
+    /** Returns whether to continue reading. */
     boolean wanted() {
         return true;
     }
 
-    /** Called if nothing can be read, once for each reason. */
+    /** Called when nothing can be read; not called again while the reason stays the same. */
     void failed(String problem) {
         LOG.warn("Cannot read {}, trying again: {}", topics, problem);
     }
 
-    /** Begins to read. */
+    /** Starts the thread. */
     void start(String name) {
         Thread thread = new Thread(this::run, name);
         thread.setDaemon(true);
         thread.start();
     }
 
-    /** Ends the present connection; the next one begins at once. */
+    /** Ends the present connection and begins the next one at once. */
     void reopen() {
         synchronized (wake) {
             reopen = true;
@@ -131,7 +131,7 @@ abstract class LogTail {
             String problem;
             try {
                 problem = connectAndRead();
-            } catch (Throwable error) { // any failure: the next connection tries again
+            } catch (Throwable error) { // whatever fails, the next connection tries again
                 problem = error.getClass().getSimpleName() + ": " + error.getMessage();
                 LOG.debug("Cannot read {}", topics, error);
             }
@@ -169,7 +169,7 @@ abstract class LogTail {
         }
     }
 
-    /** Reads until a new connection is necessary. Returns why it must wait; null: it need not wait. */
+    /** Reads until a new connection is necessary. Returns why to pause before it; null if no pause is needed. */
     private String connectAndRead() throws Exception {
         synchronized (wake) {
             reopen = false;
@@ -236,12 +236,12 @@ abstract class LogTail {
         return null;
     }
 
-    /** Waits a moment for records. */
+    /** Waits for records for a quarter of a second at most. */
     ConsumerRecords<byte[], byte[]> poll(KafkaConsumer<byte[], byte[]> consumer) {
         return consumer.poll(READ);
     }
 
-    /** Describes the topics that exist; leaves the first out if it may not be described. */
+    /** Describes the topics that exist; omits the first one, too, if this client may not describe it. */
     private Map<String, TopicDescription> describe(Admin admin) throws Exception {
         Map<String, TopicDescription> known = new LinkedHashMap<>();
         Map<String, KafkaFuture<TopicDescription>> topicFutures = admin.describeTopics(topics).topicNameValues();
@@ -259,7 +259,7 @@ abstract class LogTail {
         return known;
     }
 
-    /** Topic ids and partition counts: if they change, the connection ends. */
+    /** Returns topic ids and partition counts. If these change, the connection ends. */
     private static Map<String, List<Object>> shape(Map<String, TopicDescription> known) {
         return known.values().stream().collect(Collectors.toMap(
             TopicDescription::name, topic -> Arrays.asList(topic.topicId(), topic.partitions().size())));
@@ -271,7 +271,7 @@ abstract class LogTail {
         configs.remove(ConsumerConfig.GROUP_ID_CONFIG);
         configs.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         configs.putIfAbsent(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
-        // A topic that was created again counts from 0: this connection then ends.
+        // Offsets start from 0 again if a topic is created again. Then poll fails, and this connection ends.
         configs.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none");
         configs.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         configs.putIfAbsent(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 5000); // plans are rare, so fetch seldom

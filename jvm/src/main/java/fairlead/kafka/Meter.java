@@ -13,9 +13,9 @@ import org.apache.kafka.common.TopicPartition;
 /**
  * Measures how long an application processes the records of one consumer. The counters never decrease.
  *
- * <p>While the application iterates over a batch, the meter assigns time to the record that the iterator
- * returned last. Other time of a batch, such as one insert for all rows, cannot be assigned to a record. It only
- * widens the intervals of the partitions in the batch.
+ * <p>A batch is the result of one {@code poll}. While the application iterates over it, the meter assigns time to
+ * the record that the iterator returned last. Other time in a batch, for example to insert all its rows, cannot be
+ * assigned to a record. It only widens the confidence intervals of the partitions in the batch.
  */
 final class Meter {
     private final DoubleSupplier clock;
@@ -23,29 +23,29 @@ final class Meter {
     private final double created;
     private final String token = WorkReport.newToken();
     private final Map<TopicPartition, Work> works = new HashMap<>();
-    /** The batch and record in progress, and since when; null: no batch, no record. */
+    /** The present batch, the counters of the present record's partition, and when its time began; null for none. */
     private Batch batch;
     private Work running;
     private double since;
     private double handler;
     private double waiting;
-    /** When the consumer began to wait; NaN: it does not wait. */
+    /** When the consumer began to wait; NaN if it does not wait. */
     private double waitingSince = Double.NaN;
     private long calls;
-    /** Calls whose records took less than {@link PassingOn#QUICK} each. */
+    /** Number of calls of {@code poll} whose records took less than {@link PassingOn#QUICK} each. */
     private long quick;
     private final PassingOn passingOn = new PassingOn();
-    /** Set by the thread that iterates, which may be any thread. */
+    /** Whether a thread other than the polling one has iterated over records. Any thread may set it. */
     private volatile boolean severalThreads;
 
-    /** Number of records that one call of {@code poll} returned. */
+    /** The records that one call of {@code poll} returned. */
     static final class Batch {
         private final Thread thread = Thread.currentThread();
         private final List<TimedList<?>> lists = new ArrayList<>();
-        /** Seconds that belong to no record. */
+        /** Seconds in the application that belong to no record. */
         private double loose;
         private final int records;
-        /** Seconds in the application before this batch. */
+        /** Total seconds in the application before this batch. */
         private final double handlerBefore;
 
         Batch(int records, double handlerBefore) {
@@ -55,8 +55,8 @@ final class Meter {
     }
 
     /**
-     * @param clock seconds
-     * @param recordMax maximum seconds of a record; after that, the group would have revoked its partition
+     * @param clock returns the time in seconds
+     * @param recordMax maximum seconds that count for a record, after which the group revokes its partition
      */
     Meter(DoubleSupplier clock, double recordMax) {
         this.clock = clock;
@@ -64,7 +64,7 @@ final class Meter {
         this.created = clock.getAsDouble();
     }
 
-    /** Notes a call of {@code poll}, which ends the application's batch. */
+    /** To be called when the application calls {@code poll}, which ends its batch. */
     void asked() {
         if (batch != null) {
             take(null);
@@ -74,7 +74,7 @@ final class Meter {
             double loose = Math.min(batch.loose, recordMax);
             for (TimedList<?> list : batch.lists) {
                 list.work.addRecords(list.left);
-                // As if a single record had taken all this time, so that the interval covers this case, too.
+                // Count the time as that of a single record, so that the interval covers this case, too.
                 if (batch.lists.size() == 1) {
                     list.work.addTime(loose);
                 } else {
@@ -85,22 +85,22 @@ final class Meter {
         }
     }
 
-    /** Notes that a call to Kafka begins. */
+    /** To be called when a call to Kafka begins. */
     void waits() {
         waitingSince = clock.getAsDouble();
     }
 
     /**
-     * Notes that the call has ended.
+     * To be called when the call to Kafka has ended.
      *
-     * @param working seconds of the call in which the thread worked
+     * @param working seconds of the call in which the thread did not wait but work
      */
     void waited(double working) {
         waiting += Math.max(0, clock.getAsDouble() - waitingSince - working);
         waitingSince = Double.NaN;
     }
 
-    /** Notes that the application gets a batch; returns the batch with timed lists. */
+    /** To be called before the application gets a batch. Returns the batch with timed lists. */
     <K, V> ConsumerRecords<K, V> took(ConsumerRecords<K, V> records) {
         if (records.isEmpty()) {
             return records;
@@ -120,7 +120,7 @@ final class Meter {
         return new ConsumerRecords<>(timed, records.nextOffsets());
     }
 
-    /** Returns whether iteration over a batch is timed: on the polling thread, until its next poll. */
+    /** Returns whether to time iteration over a batch: only on the polling thread, and until its next poll. */
     boolean times(Batch iterated) {
         if (Thread.currentThread() != iterated.thread) {
             severalThreads = true;
@@ -129,7 +129,11 @@ final class Meter {
         return iterated == batch;
     }
 
-    /** Adds the time since the last call to the current record, and makes another record, or none, the current one. */
+    /**
+     * Ends the time of the present record and starts that of another.
+     *
+     * @param next the counters of the next record's partition; null if no record follows
+     */
     void take(Work next) {
         double now = clock.getAsDouble();
         double took = now - since;
@@ -143,7 +147,7 @@ final class Meter {
         since = now;
     }
 
-    /** Returns the identification of the consumer in its reports. */
+    /** Returns the text that identifies the consumer in its reports. */
     String owner(String memberId) {
         return WorkReport.memberHash(memberId) + token;
     }

@@ -23,68 +23,67 @@ import org.apache.kafka.common.utils.Utils;
 /**
  * A {@link KafkaConsumer} that reports how long the application takes for its records.
  *
- * <p>A report is the metadata of a committed offset, 120 bytes of text. It is added to each offset that is
- * committed without metadata: by {@code commitSync}, {@code commitAsync} and automatic commits. Metadata of the
- * application stays as it is, and commit callbacks get the application's own offsets. Offsets that a producer
- * sends to a transaction get no report. {@code fairlead.report.work=false} makes this a plain
- * {@code KafkaConsumer}.
+ * <p>A report is 120 bytes of text. It is committed as the metadata of each offset for which the application gives
+ * no metadata, by {@code commitSync}, {@code commitAsync} and automatic commits. Metadata of the application does
+ * not change, and commit callbacks get the application's own offsets. Offsets that a producer sends to a
+ * transaction get no report. With {@code fairlead.report.work=false}, this class is a plain {@code KafkaConsumer}.
  *
- * <p>The time of a record is the time from the call of {@code next()} that returns it to the iterator's next
- * call: of the iterator of {@link ConsumerRecords}, or of the list of one partition or topic. Time between the
- * end of the iteration and the next {@code poll} belongs to no record. If a thread
- * other than the polling one iterates over records, or the application passes records on to other threads, the
- * reports contain no times.
+ * <p>The time of a record begins when an iterator's {@code next()} returns it, and ends with the next call of this
+ * iterator. The iterator may be that of {@link ConsumerRecords}, or of the list of one partition or topic. Time
+ * between the end of the iteration and the next {@code poll} belongs to no record. The reports contain no times if
+ * a thread other than the polling one iterates over records, or if the application passes records on to other
+ * threads.
  *
  * <p>Kafka's automatic commits cannot have metadata. With {@code enable.auto.commit}, this class turns them
  * off in Kafka and commits by the same rules: the positions of all assigned partitions, every
- * {@code auto.commit.interval.ms} in {@code poll}, before partitions are revoked and in {@code close}. The
- * differences:
+ * {@code auto.commit.interval.ms} in {@code poll}, before partitions are revoked and in {@code close}. There are
+ * these differences:
  * <ul>
  * <li>Before partitions are revoked, {@code poll} waits until the commit has succeeded or failed, for
  * {@code default.api.timeout.ms} at most, even if its own timeout is shorter.</li>
  * <li>A cooperative rebalance that revokes nothing commits nothing. One that revokes partitions commits just before
- * the revocation, and so includes records that were read while the group rebalanced.</li>
+ * the revocation, so the commit includes records that were read while the group rebalanced.</li>
  * <li>{@code unsubscribe} commits as well.</li>
- * <li>{@code close(CloseOptions)} commits when partitions are revoked: not if they were assigned with
- * {@code assign}. Use {@code close()} or {@code close(Duration)} there.</li>
- * <li>The leader epoch is committed only with positions after records of this consumer.</li>
- * <li>Interceptors see these commits as the application's, with reports. Kafka's metrics of {@code poll} count a
- * call that waits beyond the interval as several.</li>
+ * <li>{@code close(CloseOptions)} commits only when partitions are revoked, and so not if they were assigned with
+ * {@code assign}. In this case, use {@code close()} or {@code close(Duration)}.</li>
+ * <li>The leader epoch is committed only if this consumer has read the record before the position.</li>
+ * <li>Interceptors see these commits as if the application had made them, with reports. Kafka's metrics of
+ * {@code poll} count a call that waits longer than the interval as several calls.</li>
  * </ul>
  *
- * @param <K> keys
- * @param <V> values
+ * @param <K> type of keys
+ * @param <V> type of values
  */
 public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
-    /** Milliseconds. Minimum wait in a call of {@code poll} between two automatic commits. */
+    /** Minimum time that {@code poll} waits between two automatic commits, in milliseconds. */
     private static final long SHORTEST_WAIT_MS = 100;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    /** Null: nothing is reported. */
+    /** Null if nothing is reported. */
     private final Meter meter;
-    /** Null: Kafka's own automatic commits, or none. */
+    /** Null if automatic commits are Kafka's own or turned off. */
     private final AutoCommit autoCommit;
-    /** The offset after the last record of each partition that was read, with the record's leader epoch. */
+    /** For each partition, the offset after the last record that was read, with the record's leader epoch. */
     private final Map<TopicPartition, OffsetAndMetadata> nextOffsets = new HashMap<>();
 
-    /** As {@link KafkaConsumer#KafkaConsumer(Map)}. */
+    /** See {@link KafkaConsumer#KafkaConsumer(Map)}. */
     public MeteredConsumer(Map<String, Object> configs) {
         this(configs, null, null);
     }
 
-    /** As {@link KafkaConsumer#KafkaConsumer(Properties)}. */
+    /** See {@link KafkaConsumer#KafkaConsumer(Properties)}. */
     public MeteredConsumer(Properties properties) {
         this(properties, null, null);
     }
 
-    /** As {@link KafkaConsumer#KafkaConsumer(Properties, Deserializer, Deserializer)}. */
+    /** See {@link KafkaConsumer#KafkaConsumer(Properties, Deserializer, Deserializer)}. */
     public MeteredConsumer(
         Properties properties, Deserializer<K> keyDeserializer, Deserializer<V> valueDeserializer) {
         this(Utils.propsToMap(properties), keyDeserializer, valueDeserializer);
     }
 
-    /** As {@link KafkaConsumer#KafkaConsumer(Map, Deserializer, Deserializer)}. */
+    /** See {@link KafkaConsumer#KafkaConsumer(Map, Deserializer, Deserializer)}. */
     public MeteredConsumer(
         Map<String, Object> configs, Deserializer<K> keyDeserializer, Deserializer<V> valueDeserializer) {
         this(new Metering(configs), keyDeserializer, valueDeserializer);
@@ -99,12 +98,12 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
     }
 
     /**
-     * Returns the metadata to commit with an offset if something other than this consumer commits it, such
-     * as a producer's transaction.
+     * Returns the metadata for an offset that is not committed by this consumer but, for example, in a producer's
+     * transaction.
      *
      * @param partition a partition of this consumer
-     * @param offset the offset that is committed
-     * @return a report; empty if reports are switched off
+     * @param offset the offset to commit
+     * @return a report; empty if reports are turned off
      */
     public String reportFor(TopicPartition partition, long offset) {
         return withReports(Map.of(partition, new OffsetAndMetadata(offset))).get(partition).metadata();
@@ -129,7 +128,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
         return meter.took(records);
     }
 
-    /** Polls until there are records or the timeout ends, and commits when a commit is due. */
+    /** Polls until there are records or the timeout is over; meanwhile commits when a commit is due. */
     private ConsumerRecords<K, V> pollAndCommit(long timeoutMs) {
         long start = System.nanoTime();
         while (true) {
@@ -144,7 +143,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
         }
     }
 
-    /** Returns the CPU seconds of this thread; 0 if the JVM does not count them. */
+    /** Returns the CPU seconds of this thread; 0 if the JVM does not measure them. */
     private static double workedSeconds() {
         return THREADS.isCurrentThreadCpuTimeSupported() ? THREADS.getCurrentThreadCpuTime() / 1e9 : 0;
     }
@@ -198,7 +197,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
             withReports(own), callback == null ? null : (reported, error) -> callback.onComplete(own, error));
     }
 
-    /** Adds reports to offsets that have no metadata of the application. */
+    /** Returns the offsets with reports as metadata where the application gave none. */
     private Map<TopicPartition, OffsetAndMetadata> withReports(Map<TopicPartition, OffsetAndMetadata> offsets) {
         if (meter == null) {
             return offsets;
@@ -212,7 +211,7 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
         return reported;
     }
 
-    /** Returns what Kafka commits if no offsets are given: the positions of assigned partitions, if known. */
+    /** Returns the known positions of the assigned partitions, which Kafka commits if no offsets are given. */
     Map<TopicPartition, OffsetAndMetadata> positions() {
         Map<TopicPartition, OffsetAndMetadata> positions = new HashMap<>();
         boolean woken = false;
@@ -223,13 +222,13 @@ public class MeteredConsumer<K, V> extends KafkaConsumer<K, V> {
                 positions.put(partition,
                     next != null && next.offset() == position ? next : new OffsetAndMetadata(position));
             } catch (TimeoutException | IllegalStateException none) {
-                continue; // the position is unknown yet, or the partition is no longer assigned
+                continue; // the position is not known yet, or the partition is no longer assigned
             } catch (WakeupException wakeup) {
                 woken = true;
             }
         }
         if (woken) {
-            wakeup(); // the wakeup is meant for a call that waits
+            wakeup(); // repeat it for the application's next call that waits
         }
         return positions;
     }

@@ -6,7 +6,7 @@ import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** The settings of reports and automatic commits in a consumer's configuration, and the configuration for Kafka. */
+/** Divides a consumer's configuration into the settings of reports and commits, and the configuration for Kafka. */
 final class Metering {
     final boolean reports;
     /** Whether {@link AutoCommit} replaces Kafka's own automatic commits. */
@@ -16,10 +16,10 @@ final class Metering {
     /** Maximum duration of a commit before a rebalance. */
     final Duration commitTimeout;
     final Duration pollInterval;
-    /** Kafka's part of the configuration, without automatic commits if {@link AutoCommit} replaces them. */
+    /** The configuration for Kafka, without automatic commits if {@link AutoCommit} replaces them. */
     final Map<String, Object> forKafka;
 
-    /** A configuration parsed by Kafka, without logging all values. */
+    /** Parses a configuration as Kafka does, but does not log all values. */
     private static final class Quiet extends ConsumerConfig {
         Quiet(Map<String, Object> configs) {
             super(configs, false);
@@ -28,7 +28,8 @@ final class Metering {
 
     Metering(Map<String, Object> configs) {
         Map<String, Object> complete = new HashMap<>(configs);
-        // For parsing only: deserializers may be objects, and Kafka would generate, and so use up, a client id.
+        // Only for parsing: deserializers may be given as objects, and without a client id, Kafka would generate one
+        // and so change the ids of later consumers.
         complete.putIfAbsent(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         complete.putIfAbsent(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         complete.putIfAbsent(ConsumerConfig.CLIENT_ID_CONFIG, "any");

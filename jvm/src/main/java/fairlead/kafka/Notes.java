@@ -6,8 +6,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The user data of followers' subscriptions and of their leader's assignments, in the format of {@code
- * fairlead/wire/members.py}, so that one group may have followers in several languages.
+ * Notes that followers of a group exchange: members send them to the leader as user data of subscriptions, the leader
+ * to members as user data of assignments. The format is that of {@code fairlead/wire/members.py}, so that one group
+ * may have followers in several languages.
  */
 final class Notes {
     private static final Long FORMAT = 1L;
@@ -20,7 +21,7 @@ final class Notes {
      *
      * @param seen the newest record of the plan topic that the member has read
      * @param lapsed whether that record is a plan whose lease has expired, as far as the member knows
-     * @param again how often the member requested a rebalance for a reason other than a plan
+     * @param again number of rebalances that the member requested for another reason than a plan
      */
     record Subscribed(String clientId, String instanceId, Identity seen, boolean lapsed, int again) {
         ByteBuffer encode() {
@@ -29,7 +30,7 @@ final class Notes {
                 "again", again);
         }
 
-        /** Reads a subscription's user data; returns an empty note for a member that is no follower. */
+        /** Parses a subscription's user data; returns an empty note for a member that is not a follower. */
         static Subscribed decode(ByteBuffer userData) {
             Map<String, Object> values = Notes.decode(userData);
             return new Subscribed(
@@ -44,12 +45,12 @@ final class Notes {
     /**
      * The note of the leader to every member.
      *
-     * @param planVersion the version of the plan that the assignment follows; null: the fallback
+     * @param planVersion the version of the plan that the assignment follows; null if it is the fallback's
      * @param seen the newest record that any member had read when the leader decided
-     * @param fallbackReason why the assignment is the fallback; null: it follows a plan
+     * @param fallbackReason why the fallback was used; null if the assignment follows a plan
      * @param lapsed whether {@code seen} is a plan whose lease had expired
-     * @param decided the newest record that the leader itself had read; null: unknown
-     * @param incomplete whether partitions are in no share yet, because their owners must give them up first
+     * @param decided the newest record that the leader itself had read; null if unknown
+     * @param incomplete whether some partitions are in no share yet, because their owners must give them up first
      */
     record Assigned(
         Long planVersion, Identity seen, String fallbackReason, boolean lapsed, Identity decided, boolean incomplete) {
@@ -59,7 +60,7 @@ final class Notes {
                 "lapsed", lapsed, "decided", decided == null ? null : decided.toJson(), "incomplete", incomplete);
         }
 
-        /** Reads an assignment's user data; returns an empty note for other data. */
+        /** Parses an assignment's user data; returns an empty note for data of another format. */
         static Assigned decode(ByteBuffer userData) {
             Map<String, Object> values = Notes.decode(userData);
             Object version = values.get("plan_version");
@@ -73,7 +74,7 @@ final class Notes {
                 Boolean.TRUE.equals(values.get("incomplete")));
         }
 
-        /** Describes what the assignment follows, for logs. */
+        /** Returns for logs whether the assignment follows a plan, and which. */
         String followed() {
             if (planVersion != null) {
                 return "plan version " + planVersion;
@@ -82,7 +83,7 @@ final class Notes {
         }
     }
 
-    /** Writes a note; names and values alternate. */
+    /** Encodes a note. The arguments are names and values in turns. */
     private static ByteBuffer encode(Object... fields) {
         Map<String, Object> values = new LinkedHashMap<>();
         values.put("fairlead", FORMAT);
@@ -97,7 +98,7 @@ final class Notes {
             return Map.of();
         }
         byte[] bytes = new byte[userData.remaining()];
-        userData.duplicate().get(bytes); // other code reads the buffer, too
+        userData.duplicate().get(bytes); // a duplicate, since other code reads the buffer, too
         try {
             Map<String, Object> values = PlanDocument.object(Json.parse(bytes), "a note");
             return FORMAT.equals(values.get("fairlead")) ? values : Map.of();

@@ -4,19 +4,20 @@ import java.util.Arrays;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Sets of partitions as range strings: "0-3,7" is 0, 1, 2, 3, 7. */
+/** Parses sets of partitions from range strings: "0-3,7" is 0, 1, 2, 3, 7. */
 final class PartitionSets {
-    /** One range, up to the comma before the next one or the end of the text. */
+    /** Matches one range, with the comma before the next range if there is one. */
     private static final Pattern RANGE = Pattern.compile("\\G([0-9]{1,10})(?:-([0-9]{1,10}))?(?:,(?!\\z)|\\z)");
 
     private PartitionSets() {
     }
 
     /**
-     * Reads ascending ranges of partitions below a count, as {@code partition_sets.py} does.
+     * Parses ascending ranges, as {@code partition_sets.py} does.
      *
-     * @return the first and last partition of each range, pair after pair: so memory depends on the text's
-     *     length, not on the number of partitions
+     * @param below the number of partitions; all numbers must be less
+     * @return the first and last partition of each range, pair after pair; so the memory depends on the length of
+     *     the text, not on the number of partitions
      */
     static int[] parse(String text, int below) throws InvalidPlanException {
         int[] found = new int[8];

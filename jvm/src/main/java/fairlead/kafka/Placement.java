@@ -13,23 +13,23 @@ import java.util.Queue;
 import java.util.stream.IntStream;
 
 /**
- * Places partitions that have no owner, evenly by count, then by weight; no other partition moves. The last step of
- * {@code fairlead/wire/fit.py}.
+ * Places partitions that have no owner, so that counts become even, and then weights. No other partition moves. This
+ * is the same as the last step of {@code fairlead/wire/fit.py}.
  *
- * <p>Topics with the fewest readers come first, because other partitions can go elsewhere; among topics with the same
- * readers the heaviest partition comes first. Each goes to the reader with the fewest partitions, then with the least
- * weight, then with the lowest number.
+ * <p>Topics with the fewest readers come first, because they leave the least choice. Among topics with the same
+ * readers, the heaviest partition comes first. Each partition goes to the reader with the fewest partitions, then with
+ * the least weight, then with the lowest number.
  */
 final class Placement {
     private Placement() {
     }
 
     /**
-     * Gives each partition of a topic that has a reader an owner.
+     * Gives an owner to each partition without one, if its topic has a reader.
      *
      * @param readers the members that read each topic
-     * @param offsets index of each topic's partition 0, ascending; the last is the number of partitions
-     * @param weights of each partition
+     * @param offsets index of each topic's partition 0, ascending; the last value is the number of partitions
+     * @param weights weight of each partition
      * @param owner the member of each partition, -1 for none; changed in place
      * @param members number of members
      * @return {@code owner}
@@ -52,7 +52,7 @@ final class Placement {
             }
         }
         List<BitSet> audiences = new ArrayList<>(orphansOf.keySet());
-        // The sort is stable: audiences of one size stay in the order of their first topics.
+        // The sort is stable, so sets of readers with equal sizes stay in the order of their first topics.
         audiences.sort(Comparator.comparingInt(BitSet::cardinality));
         for (BitSet audience : audiences) {
             Integer[] orphans = orphansOf.get(audience).toArray(new Integer[0]);
@@ -76,8 +76,8 @@ final class Placement {
     }
 
     /**
-     * Deals partitions of equal weight, which follow each other, in turns to the members that get them, so that
-     * topics spread. The number and weight of each member's partitions stay the same.
+     * Exchanges partitions of equal weight, which follow each other, between the members that get them: each gets some
+     * at even intervals, so that topics spread. The number and weight of each member's partitions stay the same.
      */
     private static void dealInTurns(Integer[] placed, double[] weights, int[] owner, int members) {
         for (int start = 0, end; start < placed.length; start = end) {
@@ -92,7 +92,7 @@ final class Placement {
             int[] takers = IntStream.range(0, members).filter(member -> received[member] > 0).toArray();
             IntSummaryStatistics sizes = Arrays.stream(takers).map(member -> received[member]).summaryStatistics();
             if (sizes.getMax() - sizes.getMin() > 1) {
-                // The turn of each partition if members receive theirs at even intervals, with the member.
+                // For each partition that a member receives, its place if members receive theirs at even intervals.
                 List<Map.Entry<Double, Integer>> turns = new ArrayList<>();
                 for (int member : takers) {
                     for (int nth = 0; nth < received[member]; nth++) {
@@ -107,7 +107,7 @@ final class Placement {
         }
     }
 
-    /** Compares as Python does: 0.0 and -0.0 are equal. */
+    /** Compares numbers as Python does: 0.0 and -0.0 are equal. */
     static int compare(double one, double other) {
         return one < other ? -1 : one > other ? 1 : 0;
     }

@@ -14,16 +14,17 @@ import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Assigns partitions by the group's plan: the group's leader reads it and decides for all members.
+ * Assigns partitions as the group's plan says. The group's leader reads the plan and decides for all members.
  *
- * <p>One line makes a consumer of the classic {@code group.protocol} follow plans:
+ * <p>One line of configuration makes a consumer of the classic {@code group.protocol} follow plans:
  *
  * <pre>partition.assignment.strategy=fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssignor</pre>
  *
- * <p>A group uses the assignor once every member has it. As a member's only assignor it rebalances cooperatively
- * (KIP-429); beside an eager assignor such as {@code RangeAssignor}, eagerly. One group may mix both kinds, and
- * Fairlead's followers for Python. Settings: {@code fairlead.plan.topic}, {@code fairlead.public.keys},
- * {@code fairlead.fallback}, {@code fairlead.rejoin.jitter.ms}, {@code fairlead.read.timeout.ms}.
+ * <p>A group uses this assignor as soon as all members have it. A member rebalances cooperatively (KIP-429) if this is
+ * its only assignor, and eagerly if it also has an eager one, such as {@code RangeAssignor}. A group may have members
+ * of both kinds, and Fairlead's followers for Python. The settings are {@code fairlead.plan.topic},
+ * {@code fairlead.public.keys}, {@code fairlead.fallback}, {@code fairlead.rejoin.jitter.ms} and
+ * {@code fairlead.read.timeout.ms}.
  */
 public final class PlanAssignor implements ConsumerPartitionAssignor, Configurable {
     static final String NAME = "fairlead";
@@ -35,15 +36,15 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
     private Fallback fallback;
     private Follower follower;
 
-    /** For Kafka, which configures it next. */
+    /** Called by Kafka, which then calls {@link #configure}. */
     public PlanAssignor() {
         // configure() does the work
     }
 
     /**
-     * Begins to read plans, until this object is garbage-collected.
+     * Starts to read plans. Reading ends when this object is garbage-collected.
      *
-     * @throws ConfigException there is no group, or a setting is invalid
+     * @throws ConfigException {@code group.id} is missing, or a setting is invalid
      */
     @Override
     public void configure(Map<String, ?> configs) {
@@ -76,7 +77,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
         return NAME;
     }
 
-    /** Both protocols: Kafka uses the one that all assignors of the consumer support, preferably cooperative. */
+    /** Returns both protocols. Kafka uses one that all assignors of the consumer support, preferably cooperative. */
     @Override
     public List<RebalanceProtocol> supportedProtocols() {
         return List.of(RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER);

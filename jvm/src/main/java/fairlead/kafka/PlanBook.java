@@ -11,23 +11,22 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.Uuid;
 
 /**
- * A broker's knowledge of plans: each group's newest plan, the names of its members, and the member ids
- * that were seen together.
+ * What a broker knows of groups: the newest plan of each, the names of its members, and the member ids in the
+ * coordinator's last call for it.
  *
- * <p>The thread that reads the topics writes it; the threads that assign read it. Stores one plan and one
- * roster per group, as the topics do, and the member ids of a group's last call. {@link BrokerReader}
- * limits the memory of plans.
+ * <p>Written by the thread that reads the topics, and read by the threads that assign. {@link BrokerReader} limits
+ * the memory that plans and names take.
  */
 final class PlanBook {
-    /** Maximum number of groups that are remembered by the ids of their members. */
+    /** Maximum number of groups whose member ids are remembered. */
     private static final int REMEMBERED = 20_000;
-    /** Maximum number of remembered members of groups that began without a plan. */
+    /** Maximum number of members that are remembered because their group began without a plan. */
     private static final int BEGUN = 100_000;
 
     /**
-     * A group's plan in the plan topic.
+     * A group's plan, as the plan topic has it.
      *
-     * @param topics id to name of the plan's topics, as far as the plan has ids
+     * @param topics map from id to name of the plan's topics; lacks topics whose id the plan does not state
      */
     record Plan(String group, PlanState state, Map<Uuid, String> topics) {
         static Plan of(String group, PlanState state) {
@@ -48,17 +47,17 @@ final class PlanBook {
         }
     }
 
-    /** Group to its plan in the plan topic. */
+    /** Map from group to its plan. */
     final Map<String, Plan> plans = new ConcurrentHashMap<>();
-    /** Group to the names of its members; changed only by {@link #put(Roster)} and {@link #removeRoster}. */
+    /** Map from group to its members' names. Changed only by {@link #put(Roster)} and {@link #removeRoster}. */
     final Map<String, Roster> rosters = new ConcurrentHashMap<>();
-    /** Member id to the group whose roster lists it. */
+    /** Map from member id to the group whose roster lists this member. */
     private final Map<String, String> listed = new ConcurrentHashMap<>();
     private final Object seenLock = new Object();
-    /** Member id to the group that had this member in its last call. */
+    /** Map from member id to the group that had this member in the coordinator's last call for it. */
     private final Map<String, String> seen = new HashMap<>();
     private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
-    /** Ids of members of groups that began without a plan and have not followed one since. */
+    /** Member ids of groups that began without a plan and have not followed one since. */
     private final Set<String> begun = new LinkedHashSet<>();
     /** Whether the topics have been read to their ends since the broker started. */
     volatile boolean complete;
@@ -84,7 +83,10 @@ final class PlanBook {
         }
     }
 
-    /** The group whose roster lists most of these members, else the group whose last call had most; null: none. */
+    /**
+     * Returns the group whose roster lists most of these members. If there is none, returns the group that had most of
+     * them in the coordinator's last call for it, or null.
+     */
     String groupOf(String[] members) {
         String found = most(members, listed);
         if (found != null) {
@@ -103,13 +105,13 @@ final class PlanBook {
                 votes.merge(group, 1, Integer::sum);
             }
         }
-        // Of groups with equally many votes, the first by name.
+        // If several groups have most of the members, choose the first by name.
         return votes.entrySet().stream()
             .min(Map.Entry.<String, Integer>comparingByValue().reversed().thenComparing(Map.Entry.comparingByKey()))
             .map(Map.Entry::getKey).orElse(null);
     }
 
-    /** Remembers the members of a group, in place of those of the previous call. */
+    /** Remembers the members of a group instead of those of its previous call. */
     void remember(String group, String[] members) {
         synchronized (seenLock) {
             forget(group, together.remove(group));
@@ -125,14 +127,14 @@ final class PlanBook {
         }
     }
 
-    /** Whether this broker has assigned a group. */
+    /** Returns whether this broker has assigned partitions of a group before. */
     boolean met(String group) {
         synchronized (seenLock) {
             return together.containsKey(group);
         }
     }
 
-    /** Whether some of these members belong to a group that began without a plan and has not followed one. */
+    /** Returns whether some of these members are in a group that began without a plan and still follows none. */
     boolean hasBegun(String[] members) {
         synchronized (seenLock) {
             return Arrays.stream(members).anyMatch(begun::contains);
@@ -151,7 +153,7 @@ final class PlanBook {
         }
     }
 
-    /** Notes that these members follow a plan: if it ends, their targets stay. */
+    /** Remembers that these members follow a plan. When the plan ends, their targets stay. */
     void follows(String[] members) {
         synchronized (seenLock) {
             Arrays.asList(members).forEach(begun::remove);

@@ -5,13 +5,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The last good plan of one group, record by record, by the rules of {@code
+ * The last valid plan of one group, updated with each record by the rules of {@code
  * fairlead/followers/core/plan_cache.py}.
  *
- * <p>Of two records, the one with the later epoch counts; within an epoch, the one with the higher version;
- * a version's withdrawal counts more than its plan. A repeated version extends the lease. A record that is
- * invalid, is not signed as required, or has other bytes for a known version is skipped, and the last good
- * plan stays. A tombstone counts only if no keys are configured.
+ * <p>The record with the latest epoch counts; within an epoch, the one with the highest version; of one version, its
+ * withdrawal and not its plan. A repeated version extends the lease. A record is skipped, and the last valid plan
+ * stays, if the record is invalid, is not signed as required, or has other bytes for a known version. A tombstone is
+ * skipped if public keys are configured, since tombstones cannot be signed.
  */
 final class PlanCache {
     private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);
@@ -21,8 +21,8 @@ final class PlanCache {
     private final Signatures signatures;
     private PlanState state;
     /**
-     * The record that was known before, until it is read again: tombstones before it in the log withdrew
-     * other records.
+     * The record of the plan that was known before this connection; null once the connection has read this record. It
+     * then counts again after a tombstone, because a tombstone at a lower offset withdrew an earlier record.
      */
     private Identity unread;
 
@@ -38,7 +38,7 @@ final class PlanCache {
         return state;
     }
 
-    /** Applies one record with the group's key; records come in the order of offsets. A null value is a tombstone. */
+    /** Applies a record with the group's key, in the order of offsets. A tombstone has the value null. */
     void apply(long offset, byte[] value, Iterable<Header> headers) {
         if (value == null) {
             bury(offset);

@@ -11,35 +11,36 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * One version of a group's plan, read as in {@code fairlead/wire/document.py}.
+ * One version of a group's plan, parsed as in {@code fairlead/wire/document.py}.
  *
- * <p>Immutable by contract: callers must not change its arrays and maps.
+ * <p>Callers must not change its arrays and maps.
  *
- * @param version counted from 1
- * @param partitionCounts topic to number of partitions, for every topic that a member subscribes to
- * @param members member name to its share, in the document's order
- * @param weights topic to one weight per partition; may lack topics
- * @param topicIds topic to its id in the cluster, as Kafka writes it; may lack topics
+ * @param version version of the plan, from 1
+ * @param partitionCounts map from every topic that a member subscribes to, to its number of partitions
+ * @param members map from member name to share, in the order of the document
+ * @param weights map from topic to the weight of each partition; may lack topics
+ * @param topicIds map from topic to its id, as Kafka writes ids; may lack topics
  */
 record PlanDocument(
     String group, int version, Map<String, Integer> partitionCounts, Map<String, Share> members,
     Map<String, double[]> weights, Map<String, String> topicIds) {
-    /** The format of documents, and of the records that contain them. */
+    /** Number of the format of documents, and of the records that contain them. */
     static final Long FORMAT = 2L;
     /** Maximum number of partitions of a document, in all topics together. */
     static final long MAX_PARTITIONS = 10_000_000;
 
-    /** Bytes of memory of a map's entry with a short text. */
+    /** Bytes of memory that an entry of a map takes with a short text. */
     private static final long ENTRY_BYTES = 160;
 
     /**
-     * The partitions of one member.
+     * The subscription and the partitions of one member.
      *
-     * @param ranges topic to the first and last partition of each range, ascending; in the document's order
+     * @param ranges map from topic to the first and last partition of each range, ascending; topics are in the order
+     *     of the document
      */
     record Share(List<String> topics, Map<String, int[]> ranges) {}
 
-    /** Approximate bytes of memory: at most some twenty times the size of the record. */
+    /** Returns about how many bytes of memory this object takes: at most about twenty times the record's size. */
     long bytes() {
         long entries = partitionCounts.size() + weights.size() + 2L * topicIds.size();
         long values = 0;
@@ -56,10 +57,10 @@ record PlanDocument(
     }
 
     /**
-     * Reads and checks a document.
+     * Parses and checks a document.
      *
-     * @throws InvalidPlanException not JSON, another format, or a broken invariant: a partition owned
-     *     twice, out of range, or of a topic without a partition count
+     * @throws InvalidPlanException the value is not JSON or has another format; or a partition has two owners, is out
+     *     of range, or is of a topic without a partition count
      */
     static PlanDocument parse(byte[] value) throws InvalidPlanException {
         Map<String, Object> raw = object(Json.parse(value), "the plan");
@@ -112,7 +113,7 @@ record PlanDocument(
         return members;
     }
 
-    /** Adds ranges to the owned partitions of a topic. */
+    /** Adds ranges to the owned partitions of a topic; refuses partitions that are owned already. */
     private static void own(String topic, int[] ranges, BitSet owned) throws InvalidPlanException {
         for (int range = 0; range < ranges.length; range += 2) {
             int first = ranges[range];
@@ -227,7 +228,7 @@ record PlanDocument(
         return (List<Object>) value;
     }
 
-    /** Orders names as the planner does: by code point, whereas {@code String.compareTo} compares UTF-16. */
+    /** Compares names by code point, as the planner does. ({@code String.compareTo} compares UTF-16 code units.) */
     static int compareNames(String one, String other) {
         int shorter = Math.min(one.length(), other.length());
         for (int index = 0; index < shorter; index++) {
@@ -240,7 +241,7 @@ record PlanDocument(
         return Integer.compare(one.length(), other.length());
     }
 
-    /** A group's key in the plan topic. */
+    /** Returns a group's key in the plan topic. */
     static byte[] key(String group) {
         return group.getBytes(StandardCharsets.UTF_8);
     }

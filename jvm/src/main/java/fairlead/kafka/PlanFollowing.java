@@ -11,18 +11,18 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * The shares that a plan gives to a group's present members.
+ * Applies a plan to a group's present members.
  *
- * <p>A member's name is its name in the group's roster, else its instance id. A member without either counts as
- * new until the roster names it. Topics with unknown names keep their targets.
+ * <p>A member is named by the group's roster, else by its instance id. A member without a name counts as new until the
+ * roster has it. Partitions of topics whose names are unknown keep their targets.
  */
 final class PlanFollowing {
     private final GroupView view;
     private final PlanBook.Plan plan;
     private final Roster roster;
-    /** The name of each topic of the view; null: unknown, or the plan has another topic of this name. */
+    /** The name of each topic of the view; null if it is unknown or the plan has another topic with this name. */
     private final String[] topicNames;
-    /** The unique name of each member of the view; null: neither in the roster nor an instance id. */
+    /** The unique name of each member of the view, or null. */
     private final String[] names;
 
     PlanFollowing(GroupView view, PlanBook.Plan plan, Roster roster) {
@@ -33,7 +33,7 @@ final class PlanFollowing {
         names = nameMembers();
     }
 
-    /** The owner of each partition; null: no member's name is known, so the plan cannot be applied. */
+    /** Returns the owner of each partition; null if no member's name is known, so that the plan cannot be applied. */
     int[] owners() {
         if (Arrays.stream(names).allMatch(Objects::isNull)) {
             return null;
@@ -63,7 +63,7 @@ final class PlanFollowing {
         return topics;
     }
 
-    /** The owners by the fitted plan, and the targets of topics without a name. */
+    /** Returns the owners under the fitted plan, or the present targets for topics without a name. */
     private int[] merged(Fit fit) {
         boolean whole = !Arrays.asList(topicNames).contains(null);
         int[] owner = whole ? new int[view.size()] : view.targets();
@@ -84,7 +84,7 @@ final class PlanFollowing {
         return owner;
     }
 
-    /** Names topics by the plan, else by the roster, unless the plan has a different topic of that name. */
+    /** Returns names of topics from the plan, else from the roster unless the plan has another topic with this name. */
     private String[] nameTopics() {
         String[] found = new String[view.topics.length];
         Set<String> used = new HashSet<>(plan.topics().values());

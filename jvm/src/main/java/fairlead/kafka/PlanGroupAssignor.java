@@ -13,21 +13,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets brokers follow plans, for groups of the consumer protocol (KIP-848): clients in any language follow
- * plans with {@code group.remote.assignor=fairlead} and no code. {@link Decider} makes the decisions.
+ * Lets brokers follow plans for groups of the consumer protocol (KIP-848). Clients in any language then follow plans
+ * with {@code group.remote.assignor=fairlead}, without further code. {@link Decider} makes the decisions.
  *
- * <p>In the broker's properties:
+ * <p>The broker's properties need:
  *
  * <pre>
  * group.consumer.assignors=uniform,range,fairlead.kafka.PlanGroupAssignor
  * fairlead.bootstrap.servers=localhost:9092
  * </pre>
  *
- * <p>It never waits and never throws, to protect the coordinator's thread and the members' heartbeats. After a
- * bug, all members keep their partitions.
+ * <p>The assignor never waits and never throws, to protect the coordinator's thread and the members' heartbeats. If a
+ * bug makes a decision fail, all members keep their partitions.
  */
 public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, Configurable {
-    /** The name that consumers set as {@code group.remote.assignor}. */
+    /** The value of {@code group.remote.assignor} with which consumers choose this assignor. */
     public static final String NAME = "fairlead";
 
     private static final Logger LOG = LoggerFactory.getLogger(PlanGroupAssignor.class);
@@ -63,12 +63,12 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
         }
     }
 
-    /** Keeps the targets, and places partitions without an owner, with as little code as possible. */
+    /** Returns the present targets, with partitions without an owner placed. Uses as little code as possible. */
     private static GroupAssignment unchanged(GroupSpec group, SubscribedTopicDescriber topics) {
         try {
             var view = new GroupView(group, topics, null);
             return view.keep();
-        } catch (Throwable error) { // if that fails, too, copy the targets
+        } catch (Throwable error) { // if this fails, too, only copy the targets
             Map<String, MemberAssignment> members = new HashMap<>();
             group.memberIds().forEach(id -> members.put(id, group.memberAssignment(id)));
             return new GroupAssignment(members);

@@ -2,30 +2,33 @@ package fairlead.kafka;
 
 import java.util.Map;
 
-/** Metrics of a broker's assignor, under {@code fairlead.kafka:type=PlanGroupAssignor}. */
+/** Metrics of a broker's assignor, with the name {@code fairlead.kafka:type=PlanGroupAssignor}. */
 public interface PlanGroupAssignorMXBean {
-    /** Number of assignments since the broker started by outcome: {@code PLAN}, {@code KEPT_...}, {@code UNIFORM...}, {@code EMPTY}. */
+    /**
+     * Number of decisions with each outcome since the broker started. Outcomes are {@code PLAN}, {@code KEPT_...},
+     * {@code UNIFORM...} and {@code EMPTY}.
+     */
     Map<String, Long> getOutcomes();
 
-    /** Number of failed decisions, which are bugs; targets stayed. */
+    /** Number of decisions that failed because of a bug, so that targets stayed. */
     long getFailures();
 
-    /** The error of the last failed decision; empty: none failed. */
+    /** Error of the last failed decision; empty if none failed. */
     String getLastFailure();
 
     /** Whether the topics have been read to their ends since the broker started. */
     boolean isComplete();
 
-    /** Why plans cannot be read at the moment; empty: they can be read. */
+    /** Why plans cannot be read now; empty if they can. */
     String getProblem();
 
-    /** Seconds since the topics were last read to their ends; -1: never. */
+    /** Seconds since the topics were last read to their ends; -1 if they never were. */
     double getReadSecondsAgo();
 
     /** Number of groups with a plan in force. */
     int getPlans();
 
-    /** Number of groups with dropped records: all records may take at most an eighth of the heap. */
+    /** Number of groups whose plan or names were dropped, because plans would take more than an eighth of the heap. */
     int getGroupsDropped();
 
     /** Number of records read. */

@@ -20,10 +20,10 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The newest plans of a client's groups, read on a daemon thread: one thread per JVM and configuration.
+ * The newest plans of a client's groups, read on a daemon thread. Followers with equal configurations share a thread.
  *
- * <p>It reads the partitions with its groups' keys, stores only their plans, and ends when no follower uses
- * it any more.
+ * <p>The thread reads only the partitions with its groups' keys, stores only these groups' plans, and ends when no
+ * follower uses it any more.
  */
 final class PlanLog extends LogTail {
     private static final String NOT_READ = "the plan topic has not been read to its end yet";
@@ -35,12 +35,12 @@ final class PlanLog extends LogTail {
     private final Object key;
     private final Signatures signatures;
     private final List<WeakReference<Follower>> readers = new ArrayList<>();
-    /** Plans as last read to the end. Guarded by this object, as are the following fields. */
+    /** Each group's plan when the topic was last read to its end. This object guards this field and the next two. */
     private Map<String, PlanState> states = new HashMap<>();
-    /** Groups whose partition was read to its end. */
+    /** Groups whose partition has been read to its end. */
     private final Set<String> caughtUp = new HashSet<>();
     private String topicProblem;
-    /** The caches of the present connection, and its groups; only the thread uses these fields. */
+    /** The caches of the present connection. Only the thread uses this field and the next three. */
     private Map<String, PlanCache> caches = new HashMap<>();
     private Set<String> reading = new HashSet<>();
     private VerifiedRecord.Origin origin;
@@ -53,7 +53,7 @@ final class PlanLog extends LogTail {
     }
 
     /**
-     * Reads plans for a client's group until the reader is garbage-collected: only a weak reference to it is stored.
+     * Reads plans for a follower's group until the follower is garbage-collected. Only a weak reference is stored.
      *
      * @param connection settings of the connection to the cluster
      */
@@ -98,17 +98,17 @@ final class PlanLog extends LogTail {
         return groups;
     }
 
-    /** Returns the known state of a group's plan. */
+    /** Returns the state of a group's plan without waiting. */
     synchronized PlanState state(String group) {
         return caughtUp.contains(group)
             ? states.getOrDefault(group, none()) : states.getOrDefault(group, UNREAD);
     }
 
     /**
-     * Returns a group's plan, after waiting for a record that other members have read already.
+     * Returns the state of a group's plan, after waiting for a record that another member has already read.
      *
      * @param atLeast the newest record that any member has read
-     * @param timeoutMs maximum wait; after that, the known state is returned
+     * @param timeoutMs maximum milliseconds to wait before the known state is returned
      */
     synchronized PlanState current(String group, Identity atLeast, long timeoutMs) {
         long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
@@ -131,7 +131,7 @@ final class PlanLog extends LogTail {
         return PlanState.UNKNOWN.withProblem(topicProblem);
     }
 
-    /** Returns the partition, of {@code count}, that has the records of a group. */
+    /** Returns which of {@code count} partitions has the records of a group. */
     static int partitionForKey(String group, int count) {
         return Utils.toPositive(Utils.murmur2(PlanDocument.key(group))) % count;
     }
@@ -151,7 +151,7 @@ final class PlanLog extends LogTail {
         origin = origins.get(0);
         news = true;
         caches = new HashMap<>();
-        // A known state remains valid if its record is gone.
+        // A known state remains valid even if its record no longer exists.
         synchronized (this) {
             states.forEach(
                 (group, state) -> caches.put(group, new PlanCache(group, origin, signatures, state)));
@@ -190,7 +190,7 @@ final class PlanLog extends LogTail {
         synchronized (this) {
             topicProblem = NO_TOPIC;
             reading = groups();
-            Map<String, PlanState> kept = new HashMap<>(); // until their leases expire
+            Map<String, PlanState> kept = new HashMap<>(); // valid until their leases expire
             states.forEach((group, state) -> kept.put(group, state.withProblem(NO_TOPIC)));
             publish(kept);
         }

@@ -24,11 +24,11 @@ import org.slf4j.LoggerFactory;
 /**
  * Makes a group rebalance from outside its consumers' threads.
  *
- * <p>An assignor cannot request a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the
- * application's thread. But every group rebalances if a member joins. The trigger joins as a static member: dynamic
- * members must join twice (KIP-394). An admin request, with the member's own rights, removes the trigger while the
- * other members are still joining. So there is one rebalance and not two, and the leader
- * does not see the trigger. It subscribes only to the plan topic.
+ * <p>An assignor cannot request a rebalance: only {@code KafkaConsumer.enforceRebalance()} can, on the application's
+ * thread. But every group rebalances if a member joins. So the trigger joins the group, subscribed only to the plan
+ * topic. It joins as a static member, because dynamic members must join twice (KIP-394). While the other members are
+ * still joining, an admin request with the rights of this consumer removes the trigger. So there is only one rebalance,
+ * and the leader does not get the trigger as a member.
  */
 final class RebalanceTrigger {
     private static final Logger LOG = LoggerFactory.getLogger(RebalanceTrigger.class);
@@ -42,7 +42,7 @@ final class RebalanceTrigger {
         DONE,
         /** A later attempt may succeed. */
         FAILED,
-        /** There is nothing to rebalance for this member. */
+        /** No rebalance is needed: the member has left, or the group does not use this assignor. */
         NEEDLESS
     }
 
@@ -53,7 +53,7 @@ final class RebalanceTrigger {
     private String knownProblem;
 
     /**
-     * @param configs a member's configuration
+     * @param configs the configuration of the consumer that follows plans
      * @param topic the plan topic
      */
     RebalanceTrigger(String group, Map<String, ?> configs, String topic) {
@@ -73,13 +73,13 @@ final class RebalanceTrigger {
         consumer.put("group.protocol", "classic");
         consumer.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         consumer.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        // If all other members have left, the trigger leads, and decides as they would.
+        // If all other members have left, the trigger leads the group, and must decide as they would.
         consumer.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, List.of(PlanAssignor.class));
         consumer.put(Settings.PLAN_TOPIC, topic);
         consumer.put(Settings.JITTER_MS, PlanAssignor.NEVER_MS);
     }
 
-    /** Makes the group of a member rebalance; returns within half a minute. */
+    /** Makes the group rebalance if this member is in it. Returns within half a minute. */
     Outcome run(String memberId) {
         try (Admin admin = Admin.create(connection)) {
             Outcome reason = reasonAgainst(admin, memberId);
@@ -125,7 +125,7 @@ final class RebalanceTrigger {
         return gone ? Outcome.DONE : Outcome.FAILED;
     }
 
-    /** Returns why the group should not rebalance now; null: it should. */
+    /** Returns null if the group should rebalance now, else the outcome to return without a rebalance. */
     private Outcome reasonAgainst(Admin admin, String memberId) throws Exception {
         ConsumerGroupDescription described = admin.describeConsumerGroups(List.of(group))
             .describedGroups().get(group).get(ASK_S, TimeUnit.SECONDS);
@@ -133,7 +133,7 @@ final class RebalanceTrigger {
             || described.members().stream().noneMatch(one -> one.consumerId().equals(memberId))) {
             return Outcome.NEEDLESS;
         }
-        if (described.partitionAssignor().isEmpty()) { // the group is rebalancing, perhaps for another reason
+        if (described.partitionAssignor().isEmpty()) { // the group is rebalancing already
             return Outcome.FAILED;
         }
         return PlanAssignor.NAME.equals(described.partitionAssignor()) ? null : Outcome.NEEDLESS;
@@ -147,7 +147,7 @@ final class RebalanceTrigger {
         }
     }
 
-    /** Removes the trigger from the group; false: it has not joined yet. */
+    /** Removes the trigger from the group; returns false if it has not joined yet. */
     private boolean remove(Admin admin, String instanceId) throws Exception {
         MemberToRemove trigger = new MemberToRemove(instanceId);
         RemoveMembersFromConsumerGroupOptions options =

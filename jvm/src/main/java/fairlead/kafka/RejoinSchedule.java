@@ -5,16 +5,16 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * When one member requests a rebalance to follow a plan that its group does not follow yet, by the rules of
- * {@code fairlead/followers/core/rejoin.py}.
+ * Decides when a member requests a rebalance so that its group follows a newer plan. The rules are those of {@code
+ * fairlead/followers/core/rejoin.py}.
  *
- * <p>A member makes at most one request per plan, and one more for each renewed lease of an expired plan, at
- * a random time within the jitter, after the member's turn has come.
+ * <p>A member makes at most one request per plan, and one more whenever the lease of an expired plan is renewed. The
+ * request is made at a random moment within the jitter. Members other than the leader first wait for the leader's.
  */
 final class RejoinSchedule {
     private final long jitterMs;
     private final Random random;
-    /** Null while a rebalance is under way. */
+    /** The newest record at the last rebalance; null during a rebalance. */
     private Identity settled;
     private boolean settledLapsed;
     private Identity asked = Identity.NOTHING;
@@ -28,12 +28,12 @@ final class RejoinSchedule {
         this.random = random;
     }
 
-    /** Notes that a rebalance has begun: no request is due until it ends. */
+    /** To be called when a rebalance begins. No request is due until it ends. */
     void unsettle() {
         settled = null;
     }
 
-    /** Notes that a rebalance has ended, in which this record was the newest known. */
+    /** To be called when a rebalance has ended, with the newest record that was known in it. */
     void settle(Identity seen, boolean lapsed, long turn) {
         settled = seen;
         settledLapsed = lapsed;
@@ -41,7 +41,7 @@ final class RejoinSchedule {
         turnMs = turn;
     }
 
-    /** Whether to request a rebalance now; true once per plan, and once per renewed lease of an expired plan. */
+    /** Returns whether to request a rebalance now. True once per plan, and once per renewal of an expired plan. */
     boolean due(Identity seen, boolean lapsed, Instant leaseUntil, long nowMs) {
         if (settled == null) {
             return false;

@@ -6,24 +6,24 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 
 /**
- * The names of a group's members in the consumer protocol: a record of the members topic, as {@code
- * fairlead/wire/members_record.py} writes it.
+ * The names of a group's members, for a group of the consumer protocol. Read from a record of the members topic, which
+ * {@code fairlead/wire/members_record.py} writes.
  *
- * @param epoch greater in a later record
- * @param names member id to the name that plans use
- * @param topics topic id to topic, of the topics that members read
+ * @param epoch a number that is greater in later records
+ * @param names map from member id to the name in plans
+ * @param topics map from topic id to topic name, for the topics that members read
  */
 record Roster(String group, long epoch, Map<String, String> names, Map<Uuid, String> topics) {
-    /** Its approximate size in memory, in bytes. */
+    /** Returns about how many bytes of memory this object takes. */
     long bytes() {
         return 300L * (names.size() + topics.size());
     }
 
     /**
-     * Reads and checks a record that has a value.
+     * Parses and checks a record that is not a tombstone.
      *
-     * @param group the group in its key
-     * @param signatures checks signatures; null: no signature is required
+     * @param group the group in the record's key
+     * @param signatures checks signatures; null if no signature is required
      */
     static Roster read(byte[] value, Iterable<Header> headers, String group, VerifiedRecord.Origin origin, Signatures signatures)
         throws InvalidPlanException {
@@ -57,7 +57,7 @@ record Roster(String group, long epoch, Map<String, String> names, Map<Uuid, Str
         return found;
     }
 
-    /** Reads a topic id as Kafka writes it; null: the text is not an id. */
+    /** Parses a topic id as Kafka writes it; returns null if the text is not an id. */
     static Uuid uuid(String text) {
         try {
             return Uuid.fromString(text);

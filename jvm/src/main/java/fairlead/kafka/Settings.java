@@ -7,7 +7,7 @@ import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.config.ConfigException;
 
-/** Names of the settings, and their values in a client's or a broker's configuration. */
+/** Names of Fairlead's settings; reads their values from the configuration of a client or broker. */
 final class Settings {
     static final String PLAN_TOPIC = "fairlead.plan.topic";
     static final String PUBLIC_KEYS = "fairlead.public.keys";
@@ -22,7 +22,7 @@ final class Settings {
     private Settings() {
     }
 
-    /** Reads a text; an empty text is an error, because an unset variable must not switch anything off. */
+    /** Reads a text. An empty text is an error, so that an environment variable that is not set turns nothing off. */
     static String text(Map<String, ?> configs, String name, String otherwise) {
         Object value = configs.get(name);
         if (value == null) {
@@ -34,7 +34,7 @@ final class Settings {
         return value.toString().trim();
     }
 
-    /** Reads {@code true} or {@code false}. */
+    /** Reads a setting that is {@code true} or {@code false}. */
     static boolean flag(Map<String, ?> configs, String name, boolean otherwise) {
         String value = text(configs, name, Boolean.toString(otherwise));
         if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
@@ -53,8 +53,8 @@ final class Settings {
     }
 
     /**
-     * Returns the settings of a client's connection to the cluster: those of an admin client, and those that
-     * no consumer knows, which may belong to a login module.
+     * Returns the settings of a client's connection to the cluster. These are the settings of an admin client, and
+     * those that no consumer knows, since they may belong to a login module.
      */
     static Map<String, Object> connection(Map<String, ?> configs) {
         Set<String> consumers = ConsumerConfig.configNames();

@@ -14,16 +14,16 @@ import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Verifies Ed25519 signatures with any of several public keys, so that keys can be replaced without a gap.
+ * Verifies Ed25519 signatures. There may be several public keys, so that both are valid while a key is replaced.
  *
- * <p>Needs Java 15; on older versions, a configured key is an error.
+ * <p>Ed25519 needs Java 15. On older versions, a configured key is an error.
  */
 final class Signatures {
     private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
 
     /**
-     * A text in the base64 of every Ed25519 private key in PKCS8 DER, and of no public key: the algorithm,
-     * and the beginning of the key's octets.
+     * A text that is in the base64 of every Ed25519 private key (PKCS8 DER), and of no public key. It encodes the
+     * algorithm and the beginning of the private key.
      */
     private static final String PRIVATE = "BQYDK2VwBCIEI";
 
@@ -33,10 +33,10 @@ final class Signatures {
     }
 
     /**
-     * Reads public keys: {@code id:base64 of SPKI DER}, several separated by commas; null for none.
+     * Parses public keys in the form {@code id:base64 of SPKI DER}, separated by commas. Returns null for null.
      *
-     * @throws ConfigException the text is empty or no list of keys, repeats an id, or contains a private
-     *     key; or this Java has no Ed25519
+     * @throws ConfigException the text is empty, is not a list of keys, repeats an id, or contains a private key; or
+     *     this version of Java does not support Ed25519
      */
     static Signatures of(String publicKeys) {
         if (publicKeys == null) {
@@ -77,7 +77,7 @@ final class Signatures {
         return new ConfigException(Settings.PUBLIC_KEYS + " " + what);
     }
 
-    /** Checks a signature. */
+    /** Throws an exception unless the signature of the message is valid for the key with this id. */
     void verify(String keyId, byte[] signature, byte[] message) throws InvalidPlanException {
         PublicKey key = keys.get(keyId);
         if (key == null) {
@@ -98,7 +98,7 @@ final class Signatures {
         }
     }
 
-    /** Returns the bytes to sign for some fields; different lists of fields give different bytes. */
+    /** Returns the bytes to sign for a list of fields. Different lists give different bytes. */
     static byte[] signedBytes(byte[]... fields) {
         ByteArrayOutputStream message = new ByteArrayOutputStream();
         message.writeBytes(DOMAIN);
@@ -109,7 +109,7 @@ final class Signatures {
         return message.toByteArray();
     }
 
-    /** Reads base64 with padding; null: the text is not base64. */
+    /** Decodes base64 with padding; returns null if the text is not base64. */
     static byte[] decode(String base64) {
         if (base64.length() % 4 != 0) {
             return null;

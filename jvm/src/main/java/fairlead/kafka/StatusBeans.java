@@ -11,17 +11,20 @@ import javax.management.StandardMBean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Followers' states as JMX beans. A bean exists until its assignor is collected: Kafka does not close assignors. */
+/**
+ * JMX beans with the states of followers. Kafka does not close assignors, so a bean exists until its assignor is
+ * garbage-collected.
+ */
 final class StatusBeans {
     private static final Logger LOG = LoggerFactory.getLogger(StatusBeans.class);
     private static final Cleaner CLEANER = Cleaner.create();
-    /** The bean of each name; a new consumer of that name replaces its predecessor's. */
+    /** Map from name to a token for its present bean. A new consumer with the same name replaces the bean. */
     private static final Map<ObjectName, Object> PRESENT = new HashMap<>();
 
     private StatusBeans() {
     }
 
-    /** Registers a follower under its group and client id until the owner is garbage-collected. */
+    /** Registers a bean for a follower, named by group and client id, until {@code owner} is garbage-collected. */
     static void show(Object owner, Follower follower, String clientId) {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         Object token = new Object();

@@ -4,13 +4,13 @@ import java.util.AbstractList;
 import java.util.Iterator;
 import java.util.List;
 
-/** The records of one partition in a batch: a list whose iterators report each record to a {@link Meter}. */
+/** The records of one partition in a batch. The list's iterators tell a {@link Meter} when each record begins. */
 final class TimedList<R> extends AbstractList<R> {
     private final Meter meter;
     private final Meter.Batch batch;
     final Work work;
     private final List<R> records;
-    /** Number of records that no iterator has returned. */
+    /** Number of records that no iterator has returned yet. */
     int left;
 
     TimedList(Meter meter, Meter.Batch batch, Work work, List<R> records) {
@@ -57,7 +57,7 @@ final class TimedList<R> extends AbstractList<R> {
             R record = rest.next();
             if (meter.times(batch)) {
                 meter.take(work);
-                if (left > 0) { // otherwise the list is iterated over once more
+                if (left > 0) { // otherwise this is a second iteration, whose records were counted in the first
                     left--;
                     work.addRecords(1);
                 }

@@ -7,7 +7,7 @@ import java.time.ZoneOffset;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Times as the planner writes them: ISO 8601 to the second or finer, with their time zone. */
+/** Parses times as the planner writes them: ISO 8601 with seconds and a time zone. */
 final class Times {
     private static final Pattern TIME = Pattern.compile(
         "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.(?:[0-9]{3}|[0-9]{6}))?)"
@@ -16,7 +16,7 @@ final class Times {
     private Times() {
     }
 
-    /** Reads a time; null: the text is not a time. Accepts the same texts as {@code fairlead.wire.times}. */
+    /** Returns a time, or null if the text is not one. Accepts the same texts as {@code fairlead.wire.times}. */
     static Instant parse(String text) {
         Matcher found = TIME.matcher(text);
         if (!found.matches() || text.startsWith("0000")) {

@@ -12,25 +12,24 @@ import java.util.Map;
 import org.apache.kafka.common.header.Header;
 
 /**
- * A valid record of the plan topic: all checks of a single record.
+ * A record of the plan topic that has passed all checks that need no other record. The checks are the same as in
+ * {@code fairlead/wire/record_reading.py}.
  *
- * <p>The same as {@code fairlead/wire/record_reading.py}.
- *
- * @param plan the plan to follow; null: the record withdraws the previous plan
- * @param leaseUntil when the lease expires unless it is renewed; null: never
+ * @param plan the plan to follow; null if the record withdraws the previous plan
+ * @param leaseUntil when the lease expires unless it is renewed; null for never
  */
 record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) {
-    /** Maximum lead of an epoch over the present time: epochs are milliseconds of the planner's clock. */
+    /** By how much an epoch, a time of the planner's clock in milliseconds, may be ahead of the present time. */
     private static final long AHEAD_MS = 24 * 3_600_000L;
 
-    /** The origin of a record; "" for unknown values. */
+    /** Where a record comes from: topic name, cluster id and topic id. Unknown values are "". */
     record Origin(String topic, String cluster, String log) {}
 
     /**
-     * Reads and checks a record that has a value; checks its signature before parsing the value.
+     * Parses and checks a record that is not a tombstone. The signature is checked before the value is parsed.
      *
-     * @param group the group that the record's key names
-     * @param signatures the keys that must have signed the record; null: no signature is required
+     * @param group the group in the record's key
+     * @param signatures the public keys, one of which must verify the signature; null if no signature is required
      */
     static VerifiedRecord read(
         byte[] value, Iterable<Header> headers, String group, Origin origin, Signatures signatures)
@@ -53,7 +52,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         return new VerifiedRecord(identity, plan, lease(text(found, "lease_until")));
     }
 
-    /** Reads a record's headers by name; they must have this format, and the value's hash. */
+    /** Returns a record's headers by name. They must state this format, and the hash of the value. */
     static Map<String, byte[]> headers(byte[] value, Iterable<Header> headers) throws InvalidPlanException {
         Map<String, byte[]> found = new HashMap<>();
         for (Header header : headers) {
@@ -153,7 +152,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         return epoch;
     }
 
-    /** Parses a header; at most 18 digits fit the numbers of every language. */
+    /** Parses a header as a positive number. It may have 18 digits, which fit the numbers of every language. */
     private static long positive(Map<String, byte[]> found, String name, long most) throws InvalidPlanException {
         String text = text(found, name);
         if (!text.matches("[0-9]{1,18}") || Long.parseLong(text) == 0 || Long.parseLong(text) > most) {

@@ -3,24 +3,24 @@ package fairlead.kafka;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** The counters of one partition's records, now and at committed offsets. */
+/** Counts the records of one partition and their time, and finds the counters to report at a committed offset. */
 final class Work {
-    /** Maximum number of earlier states; then every other one is removed. */
+    /** Maximum number of earlier states. If there are more, every other one is removed. */
     private static final int KEPT = 64;
 
     private long records;
     private double busy;
     private double squares;
-    /** Offset of the last commit, and the maximum number of records that commits were ahead of the work. */
+    /** Offset of the last commit. The next field is the maximum by which an offset exceeded the counted records. */
     private long committed = -1;
     private long lead;
-    /** States since the reported state, in order. */
+    /** States after the reported state, in order. */
     private final Deque<State> kept = new ArrayDeque<>();
     private State reported = new State(0, 0, 0);
 
-    /** Counters at one moment: records, their seconds, and the sum of the squared seconds per record. */
+    /** Counters at one moment: number of records, sum of their seconds, and sum of their squared seconds. */
     record State(long records, double busy, double squares) {
-        /** Returns the counters at a number of records between this state and a later one, in proportion. */
+        /** Interpolates the counters at a number of records between this state and a later one. */
         State until(long count, State later) {
             double share = (double) (count - records) / (later.records - records);
             return new State(count, busy + share * (later.busy - busy), squares + share * (later.squares - squares));
@@ -37,12 +37,12 @@ final class Work {
         addSpread(seconds);
     }
 
-    /** Adds only the square of some seconds, which widens the confidence interval of the mean. */
+    /** Adds seconds only to the sum of squares, which widens the confidence interval of the mean. */
     void addSpread(double seconds) {
         squares += seconds * seconds;
     }
 
-    /** Returns the counters, including a record that has taken some seconds so far. */
+    /** Returns the counters, with the seconds that the present record has taken so far. */
     State state(double underWay) {
         return new State(records, busy + underWay, squares + underWay * underWay);
     }
@@ -52,10 +52,11 @@ final class Work {
     }
 
     /**
-     * Reports the state at a committed offset.
+     * Sets the state to report with a committed offset.
      *
-     * <p>An application may commit ahead of its work or behind it. The planner ignores a report if its records grow
-     * by more than the committed offset. So reported records are those up to the offset, less the largest lead.
+     * <p>An application may commit before or after it processes records. The planner ignores a report whose number of
+     * records grows by more than the committed offset. So the state reported is that at the offset minus the largest
+     * difference so far between an offset and the counted records.
      */
     void commit(long offset, State now) {
         long ahead = offset - now.records;
@@ -84,7 +85,7 @@ final class Work {
         kept.addLast(now);
     }
 
-    /** Returns the state at a number of records, and forgets the states before. */
+    /** Returns the state at a number of records, and removes all earlier states. */
     private State at(long count) {
         State before = reported;
         while (!kept.isEmpty() && kept.getFirst().records <= count) {
