@@ -1,7 +1,7 @@
 """Owners and tags of Dagster definitions, shown in the UI.
 
-Belongs here: arguments that assets, checks, jobs, schedules and sensors share. Does not: the
-definitions themselves.
+Belongs here: arguments that assets, checks, jobs, schedules and sensors share. Belongs elsewhere:
+the definitions themselves.
 """
 
 from typing import Any, Final, Literal

@@ -1,8 +1,8 @@
 """Asset checks, which verify the invariants again, on stored rows and records.
 
-Belongs here: checking the run's groups with the library's verifier. Does not: the invariants
-(`assignors.verifier`). A failed check stops publication in its own run. Other runs can still
-publish, but they verify every plan again.
+Belongs here: checking the run's groups with the library's verifier. Belongs elsewhere: the
+invariants (`assignors.verifier`). A failed check stops publication in its own run. Other runs can
+still publish, but they verify every plan again.
 """
 
 from typing import Final

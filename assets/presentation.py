@@ -1,6 +1,7 @@
 """Results as Dagster metadata: tables, links and counts.
 
-Belongs here: converting the library's results to metadata. Does not: computing the results.
+Belongs here: converting the library's results to metadata. Belongs elsewhere: computing the
+results.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

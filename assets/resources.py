@@ -1,6 +1,6 @@
 """Dagster resources: Kafka, Postgres, Spark and snapshots for assets, sensors and checks.
 
-Belongs here: opening and closing the library's clients. Does not: the values of settings
+Belongs here: opening and closing the library's clients. Belongs elsewhere: the values of settings
 (`fairlead.settings`), because the UI would show their secrets.
 """
 

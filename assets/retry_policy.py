@@ -1,7 +1,7 @@
 """Retries of failed steps.
 
-Belongs here: the delay between attempts, and errors that another attempt cannot fix. Does not:
-errors of single groups, which do not fail a step, nor sending records again
+Belongs here: the delay between attempts, and errors that another attempt cannot fix. Belongs
+elsewhere: errors of single groups, which do not fail a step, and sending records again
 (`fairlead.workflows.reconciling`).
 """
 

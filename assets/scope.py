@@ -1,7 +1,7 @@
 """The scope of a run: the cohorts of its partitions, or the groups that its configuration names.
 
-Belongs here: reading the scope from a run, for every step and check. Does not: choosing the scope
-(`orchestration`), nor which group belongs to which cohort (`fairlead.domain.cohorts`).
+Belongs here: reading the scope from a run, for every step and check. Belongs elsewhere: choosing
+the scope (`orchestration`), and which group belongs to which cohort (`fairlead.domain.cohorts`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

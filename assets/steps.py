@@ -1,6 +1,6 @@
 """Common code of the pipeline's steps: arguments of assets, and the run's snapshot.
 
-Belongs here: code that several steps use. Does not: the steps.
+Belongs here: code that several steps use. Belongs elsewhere: the steps.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """All aims of `sticky` in one min-cost flow, in which each aim outweighs all later aims.
 
-Belongs here: the network with a node for each topic on each member, and its costs. Does not: the
-smaller network of loads and owners, which solves far larger problems (`flow`).
+Belongs here: the network with a node for each topic on each member, and its costs. Belongs
+elsewhere: the smaller network of loads and owners, which solves far larger problems (`flow`).
 
     class c --- kept, moved or placed partitions ----> topic of c on member m
     topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m

@@ -1,6 +1,6 @@
 """Assignments: the owner of each partition, with the assignor's explanation.
 
-Belongs here: the result of every assignor. Does not: analysing it (`metrics`, `verifier`).
+Belongs here: the result of every assignor. Belongs elsewhere: analysing it (`metrics`, `verifier`).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Owners of partitions according to the members' claims, now and in earlier generations.
 
-Belongs here: which claim wins if several members claim the same partition. Does not: reading
-claims (`problem_input`, `user_data`), nor assigning by older claims (`older_claims`).
+Belongs here: which claim wins if several members claim the same partition. Belongs elsewhere:
+reading claims (`problem_input`, `user_data`), and assigning by older claims (`older_claims`).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A limit on the work of an assignor's search.
 
 Belongs here: a limit that counts work, not time, so that results are the same on every machine.
-Does not: the search (`relief`).
+Belongs elsewhere: the search (`relief`).
 """
 
 

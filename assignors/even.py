@@ -1,7 +1,7 @@
 """Assignments in which every topic is evenly spread and all loads are even.
 
 Belongs here: finding such an assignment without a flow, for groups whose partitions have no owners.
-Does not: all other groups (`flow`, `aims`).
+Belongs elsewhere: all other groups (`flow`, `aims`).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Fair assignment (KIP-49): each partition to its least-loaded eligible member.
 
-Belongs here: the order of topics. Does not: dealing out one topic (`filling`), keeping owners
-(`sticky`).
+Belongs here: the order of topics. Belongs elsewhere: dealing out one topic (`filling`), keeping
+owners (`sticky`).
 """
 
 import numpy as np

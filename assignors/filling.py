@@ -1,6 +1,7 @@
 """Water-filling: deal many items in one computation, each to the receiver with the lowest load.
 
-Belongs here: the order in which receivers get items. Does not: which members may be receivers.
+Belongs here: the order in which receivers get items. Belongs elsewhere: which members may be
+receivers.
 """
 
 import numpy as np

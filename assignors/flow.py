@@ -1,7 +1,7 @@
 r"""Sticky assignment as a min-cost flow, for subscriptions that differ.
 
-Belongs here: the flow network and its exact solution. Does not: equal subscriptions, for which
-`sticky` has a closed form.
+Belongs here: the flow network and its exact solution. Belongs elsewhere: equal subscriptions, for
+which `sticky` has a closed form.
 
 The network: classes of partitions -> members -> sink. Partitions of one topic (and one set of
 replica racks) differ only in their owner, so a node is a class, not a partition.

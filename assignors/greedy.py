@@ -1,7 +1,7 @@
 """Greedy assignments of a group without owners, which are preferred if no other is better.
 
-Belongs here: assignments that Kafka's sticky assignor makes, and whether they are optimal. Does
-not: finding an optimal assignment (`aims`).
+Belongs here: assignments that Kafka's sticky assignor makes, and whether they are optimal. Belongs
+elsewhere: finding an optimal assignment (`aims`).
 
 Usually several assignments are optimal in all of `sticky`'s aims, and a solver returns any of them.
 This module prefers the assignment that users know from Kafka.

@@ -1,7 +1,7 @@
 """Lag-aware assignment as published in KAFKA-5337: each topic separately, by counts, then by lag.
 
-Belongs here: exactly the published rule. Does not: balance across topics, or keeping owners
-(`sticky_lag_aware` does both).
+Belongs here: exactly the published rule. Belongs elsewhere: balance across topics, or keeping
+owners (`sticky_lag_aware` does both).
 """
 
 from typing import Any

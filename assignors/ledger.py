@@ -1,7 +1,7 @@
 """Owners, loads and counts during planning.
 
-Belongs here: the state that `placement` and `relief` change, and limits on it. Does not: choosing
-moves.
+Belongs here: the state that `placement` and `relief` change, and limits on it. Belongs elsewhere:
+choosing moves.
 """
 
 from dataclasses import dataclass

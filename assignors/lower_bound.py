@@ -1,6 +1,6 @@
 """Lower bounds on the load of the most loaded member.
 
-Belongs here: bounds for every assignment of a problem. Does not: finding an assignment.
+Belongs here: bounds for every assignment of a problem. Belongs elsewhere: finding an assignment.
 
 The load of the most loaded member has two lower bounds. The first is the heaviest partition, since
 one member gets all of it. The second is a mean: the partitions of a set of topics go to the members

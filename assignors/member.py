@@ -1,7 +1,7 @@
 """Members of a group, and Kafka's order of names.
 
-Belongs here: the parts of a problem. Does not: the problem (`problem`), checking a caller's input
-(`problem_input`).
+Belongs here: the parts of a problem. Belongs elsewhere: the problem (`problem`), checking a
+caller's input (`problem_input`).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """Figures of an assignment: balance of partitions and lag, spread, and moves.
 
-Belongs here: the figures of a plan that follow from its assignment. Does not: whether the
+Belongs here: the figures of a plan that follow from its assignment. Belongs elsewhere: whether the
 assignment is valid (`verifier`), the lower bound (`lower_bound`).
 """
 

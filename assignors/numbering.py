@@ -1,6 +1,6 @@
 """Numbering of items within groups that are consecutive in an array.
 
-Belongs here: this computation, which most assignors need. Does not: what the groups are.
+Belongs here: this computation, which most assignors need. Belongs elsewhere: what the groups are.
 """
 
 import numpy as np

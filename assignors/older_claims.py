@@ -1,6 +1,6 @@
 """Return partitions to earlier owners, if no current owner keeps them.
 
-Belongs here: this aim of `sticky`. Does not: the order of claims (`claims`), other aims.
+Belongs here: this aim of `sticky`. Belongs elsewhere: the order of claims (`claims`), other aims.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Checks of the values of assignors' options.
 
-Belongs here: types and ranges, with messages that name the option. Does not: which options an
-assignor has (its signature states them).
+Belongs here: types and ranges, with messages that name the option. Belongs elsewhere: which options
+an assignor has (its signature states them).
 """
 
 import sys

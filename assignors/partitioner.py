@@ -1,6 +1,6 @@
 """Compute the partition of a record's key, as the Java producer does by default.
 
-Belongs here: Kafka's murmur2, and the partition of a hash. Does not: consumers.
+Belongs here: Kafka's murmur2, and the partition of a hash. Belongs elsewhere: consumers.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """The path of a lag-aware plan: whether to act, how many steps to take, and the outcome.
 
 Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
-stopping at the limit on moves, and reporting outcome and frontier. Does not: options and the start
-of the path (`sticky_lag_aware`), the reason for each move (`reasons`).
+stopping at the limit on moves, and reporting outcome and frontier. Belongs elsewhere: options and
+the start of the path (`sticky_lag_aware`), the reason for each move (`reasons`).
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
 """Placement of orphans: partitions without an owner.
 
-Belongs here: the member for each orphan. Does not: moving partitions that have an owner (`relief`).
+Belongs here: the member for each orphan. Belongs elsewhere: moving partitions that have an owner
+(`relief`).
 """
 
 import heapq

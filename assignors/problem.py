@@ -1,8 +1,8 @@
 """Assignment problems: subscriptions, current owners, and the weight of each partition.
 
-Belongs here: the flat arrays that every assignor works on, and their layout. Does not: checking a
-caller's input (`problem_input`), conflicting claims to a partition (`claims`), rules of assignment
-(one module each).
+Belongs here: the flat arrays that every assignor works on, and their layout. Belongs elsewhere:
+checking a caller's input (`problem_input`), conflicting claims to a partition (`claims`), rules of
+assignment (one module each).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

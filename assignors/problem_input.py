@@ -1,7 +1,7 @@
 """All checks of a caller's input, when a problem is read from dictionaries.
 
 Belongs here: types, ranges and contradictions. Each error names the wrong value by a path such as
-`members.C0.owned.t0`. Does not: the layout of the arrays (`problem`).
+`members.C0.owned.t0`. Belongs elsewhere: the layout of the arrays (`problem`).
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """Give members those partitions of a topic that have a replica in their rack.
 
 Belongs here: which partitions of a topic a member gets, if the flow network of `aims` is too large.
-Does not: how many partitions it gets (`sticky`), exchanges between topics (`settling`).
+Belongs elsewhere: how many partitions it gets (`sticky`), exchanges between topics (`settling`).
 
 Members in the same rack are equivalent here, and so are partitions with replicas in the same racks.
 So each topic becomes a small table with a row for each set of replica racks, and a column for each

@@ -1,6 +1,6 @@
 """Whether members are in the rack of a partition's replica.
 
-Belongs here: the test for many partitions at once. Does not: assigning partitions by rack
+Belongs here: the test for many partitions at once. Belongs elsewhere: assigning partitions by rack
 (`rack_affinity`, `rack_traffic`).
 """
 

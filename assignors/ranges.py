@@ -1,6 +1,6 @@
 """Range assignment: each topic is cut into one contiguous piece per subscriber.
 
-Belongs here: the rule of RangeAssignor, Kafka's default. Does not: the effect of racks
+Belongs here: the rule of RangeAssignor, Kafka's default. Belongs elsewhere: the effect of racks
 (`ranges_by_rack`), the order of members (`problem.member_ring`).
 """
 

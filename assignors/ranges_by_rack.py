@@ -1,7 +1,7 @@
 """The first step of range assignment with racks (KIP-881): partitions near a replica.
 
 Belongs here: the rule by which Kafka's RangeAssignor gives members the partitions with a replica in
-their rack. Does not: the other partitions, which are then cut into pieces (`ranges`).
+their rack. Belongs elsewhere: the other partitions, which are then cut into pieces (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
 the same number of partitions are assigned together, for the sake of joins: one member gets

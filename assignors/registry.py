@@ -1,7 +1,7 @@
 """The assignors by name, for policies, the command line and followers.
 
-Belongs here: names, and the check for unknown options. Does not: what an option means (see the
-assignor).
+Belongs here: names, and the check for unknown options. Belongs elsewhere: what an option means (see
+the assignor).
 """
 
 import inspect

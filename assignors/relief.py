@@ -1,7 +1,7 @@
 """Relieve the most loaded member, one move or exchange at a time.
 
-Belongs here: finding the step that gains most, and the sequence of such steps. Does not: when a
-plan is good enough, how many moves it may make (`path`).
+Belongs here: finding the step that gains most, and the sequence of such steps. Belongs elsewhere:
+when a plan is good enough, how many moves it may make (`path`).
 
 A step depends only on the current owners, not on earlier steps. So planning again from a finished
 plan moves nothing, and a plan with fewer moves is the first part of a plan with more moves.

@@ -1,6 +1,6 @@
 """Round-robin assignment: all partitions in order, each to the next member on a ring.
 
-Belongs here: the rule of Kafka's RoundRobinAssignor. Does not: the order of members
+Belongs here: the rule of Kafka's RoundRobinAssignor. Belongs elsewhere: the order of members
 (`problem.member_ring`).
 """
 

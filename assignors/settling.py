@@ -1,7 +1,7 @@
 """Exchanges at the end of a lag-aware plan that cost no move: they spread topics or serve racks.
 
-Belongs here: a bounded search among plans with the same number of moves. Does not: the moves of a
-plan (`relief`, `path`).
+Belongs here: a bounded search among plans with the same number of moves. Belongs elsewhere: the
+moves of a plan (`relief`, `path`).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """How evenly topics are spread over members, and the best possible spread.
 
 Belongs here: counts of each topic's partitions on each member, the spread that plans state, and its
-lower bound. Does not: spreading topics (`aims`, `even`, `swaps`).
+lower bound. Belongs elsewhere: spreading topics (`aims`, `even`, `swaps`).
 """
 
 from typing import NamedTuple

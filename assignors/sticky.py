@@ -1,7 +1,7 @@
 """Sticky assignment (KIP-54, KIP-341): even loads, then the fewest moves, then spread topics.
 
-Belongs here: the order of the steps, and a closed form for equal subscriptions. Does not: different
-subscriptions (`flow`), spreading topics afterwards (`aims`, `swaps`), racks (`aims`,
+Belongs here: the order of the steps, and a closed form for equal subscriptions. Belongs elsewhere:
+different subscriptions (`flow`), spreading topics afterwards (`aims`, `swaps`), racks (`aims`,
 `rack_affinity`), conflicting claims (`claims`).
 """
 

@@ -1,7 +1,7 @@
 """Sticky lag-aware assignment: move a partition only if that makes the lag balanced enough.
 
-Belongs here: the options, their limits, and the start of the plan. Does not: placing partitions
-without an owner (`placement`), finding moves (`relief`), the number of moves (`path`).
+Belongs here: the options, their limits, and the start of the plan. Belongs elsewhere: placing
+partitions without an owner (`placement`), finding moves (`relief`), the number of moves (`path`).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Spread topics by swaps, if the flow network of `aims` is too large or OR-Tools is missing.
 
-Belongs here: a bounded search over the counts of each topic's partitions on each member. Does not:
-the exact solution (`aims`).
+Belongs here: a bounded search over the counts of each topic's partitions on each member. Belongs
+elsewhere: the exact solution (`aims`).
 """
 
 import numpy as np

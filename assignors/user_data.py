@@ -1,6 +1,7 @@
 """The user data of Kafka's StickyAssignor (KIP-54): bytes that list the partitions a member claims.
 
-Belongs here: both versions of the format, byte for byte. Does not: conflicting claims (`claims`).
+Belongs here: both versions of the format, byte for byte. Belongs elsewhere: conflicting claims
+(`claims`).
 
 ::
 

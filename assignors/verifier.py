@@ -1,7 +1,7 @@
 """The definition of a valid assignment.
 
 Belongs here: the invariants that every assignor guarantees, as checked by tests, asset checks and
-publication. Does not: the quality of an assignment (`metrics`).
+publication. Belongs elsewhere: the quality of an assignment (`metrics`).
 """
 
 import numpy as np

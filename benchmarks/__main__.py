@@ -1,6 +1,6 @@
 """Compare assignors with Kafka's own, in speed and quality of plans: `python -m benchmarks`.
 
-Belongs here: running `speed` and `quality`, and writing results.json. Does not: measuring.
+Belongs here: running `speed` and `quality`, and writing results.json. Belongs elsewhere: measuring.
 """
 
 from dataclasses import asdict

@@ -1,7 +1,7 @@
 """Time from an approval to the record in the plan topic: `python -m benchmarks.approval`.
 
 Belongs here: storing one plan per round, approving it by SQL, the command, the job or a page while
-`dagster dev` runs, printing, and writing approval.json. Does not: making plans, or whether
+`dagster dev` runs, printing, and writing approval.json. Belongs elsewhere: making plans, or whether
 consumers follow them (`reaction`).
 
 The sensor ticks at fixed intervals, so rounds begin at random moments. An approval's time comes

@@ -1,10 +1,9 @@
 """A made-up week of a consumer group with drifting skew, for the backtest in docs/backtest.md.
 
 `python -m benchmarks.backtest FOLDER` writes the week as a warehouse of samples. Then
-`FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders --json > FILE` replays the week, and
-`python -m benchmarks.backtest --draw FILE` draws docs/backtest.svg.
-Belongs here: the week. Does not: the simulation (`benchmarks.simulation`), the backtest
-(`fairlead.surfaces.backtest`).
+`FAIRLEAD_WAREHOUSE=FOLDER fairlead backtest orders --json > FILE` replays the week, and `python -m
+benchmarks.backtest --draw FILE` draws docs/backtest.svg. Belongs here: the week. Belongs elsewhere:
+the simulation (`benchmarks.simulation`), the backtest (`fairlead.surfaces.backtest`).
 """
 
 import json

@@ -1,7 +1,7 @@
 """Plain confluent-kafka consumers under KIP-848 that record changes of their partitions.
 
-Belongs here: running many consumers per process, enough for large groups. Does not: anything about
-plans.
+Belongs here: running many consumers per process, enough for large groups. Belongs elsewhere:
+anything about plans.
 """
 
 import multiprocessing as mp

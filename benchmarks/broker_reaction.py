@@ -7,8 +7,8 @@ plan exchanges a tenth of the partitions. The benchmark measures the time from t
 until the last partition was assigned, and counts partitions that were revoked needlessly.
 
 Belongs here: publishing successive plans, the measurements, printing, and writing
-broker_reaction.json. Does not: the consumers (`broker_members`), waiting until the broker has
-adopted a plan (`fairlead.workflows.following`).
+broker_reaction.json. Belongs elsewhere: the consumers (`broker_members`), waiting until the broker
+has adopted a plan (`fairlead.workflows.following`).
 """
 
 import statistics

@@ -1,6 +1,7 @@
 """Consumers of the three Python clients with one interface; each consumer polls on its own thread.
 
-Belongs here: differences between the clients. Does not: measurements (`rebalance`, `drain`).
+Belongs here: differences between the clients. Belongs elsewhere: measurements (`rebalance`,
+`drain`).
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The benefit of plans under a steady, skewed load: `python -m benchmarks.drain`.
 
 Belongs here: producers and consumers at fixed rates on a real broker, groups that read the same
-records at the same time under four different assignors, and each group's lag. Does not: the time
-that following plans adds to a rebalance (`rebalance`).
+records at the same time under four different assignors, and each group's lag. Belongs elsewhere:
+the time that following plans adds to a rebalance (`rebalance`).
 
 Plans are made as in the pipeline, but without Spark: the gateway reads lag and owners, arrival
 rates are differences between two samples, and `sticky-lag-aware` computes the assignment. The plan

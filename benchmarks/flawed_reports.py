@@ -3,7 +3,7 @@
 `python -m benchmarks.flawed_reports` diagnoses each group twice for the same arrivals: with its
 reports and without them.
 
-Belongs here: counting by cause and by flaw, and the goals. Does not: drawing random groups
+Belongs here: counting by cause and by flaw, and the goals. Belongs elsewhere: drawing random groups
 (`random_scenarios`), deciding whether a diagnosis is right (`scoring`).
 """
 

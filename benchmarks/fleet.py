@@ -2,8 +2,8 @@
 
 Belongs here: timing a planning run through Dagster for two sizes of the fleet; timing its Spark
 step on one core and two, and with one giant among small groups; lower bounds for the steps. Each
-measurement has its own process. Does not: making the snapshots (`recorded`), fetching from a
-broker (`fleet_fetch`).
+measurement has its own process. Belongs elsewhere: making the snapshots (`recorded`), fetching from
+a broker (`fleet_fetch`).
 """
 
 import json

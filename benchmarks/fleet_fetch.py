@@ -2,7 +2,7 @@
 
 Belongs here: a cluster with many groups; reading the lag of all groups with Fairlead and with
 Kafka's consumer-group tool in turns; comparing the lags of each partition; printing, and writing
-fleet_fetch.json. Does not: planning a fleet (`fleet`).
+fleet_fetch.json. Belongs elsewhere: planning a fleet (`fleet`).
 
 There are three brokers, because one process cannot open enough files for all partitions.
 """

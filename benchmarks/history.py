@@ -1,7 +1,7 @@
 """Duration of common SQL queries on a history with ten million rows of lag.
 
-Belongs here: a month of history of twenty groups, the queries, and timing them. Does not: the time
-to store rows (`store`), Postgres's query plans (`tests/fairlead/store/test_explain.py`).
+Belongs here: a month of history of twenty groups, the queries, and timing them. Belongs elsewhere:
+the time to store rows (`store`), Postgres's query plans (`tests/fairlead/store/test_explain.py`).
 """
 
 import time

@@ -1,7 +1,7 @@
 """An installation of Fairlead and Dagster from this checkout, with temporary services.
 
 Belongs here: settings and databases, running commands, Dagster's daemon and `dagster dev`, and
-queries to Dagster's API. Does not: timing (`reaction`, `reaction_chain`).
+queries to Dagster's API. Belongs elsewhere: timing (`reaction`, `reaction_chain`).
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Belongs here: writing topics with known keys to a real broker; comparing estimated shares,
 intervals, loads with more partitions, and time lags with the truth; the cost of sampling a large
-topic. Prints the tables of `docs/measurements.md`. Does not: tests.
+topic. Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
 
 The printed figures have these goals:
 

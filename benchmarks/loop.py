@@ -2,10 +2,10 @@
 
 In a closed loop, a controller's plans change a simulated group, and its next plans depend on that.
 
-Belongs here: running every scenario with every controller, and writing loop.json. Does not:
-the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses (`loop_diagnosis`,
-`loop_flips`), the accuracy of predictions (`loop_predictions`), the simulation itself
-(`benchmarks.simulation`).
+Belongs here: running every scenario with every controller, and writing loop.json. Belongs
+elsewhere: the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses
+(`loop_diagnosis`, `loop_flips`), the accuracy of predictions (`loop_predictions`), the simulation
+itself (`benchmarks.simulation`).
 
 NAMEs are scenarios, `diagnosis`, `flips` or `predictions`. Without NAME, everything is run and
 written to loop.json. `--report` writes tables and plot again from that file.

@@ -1,7 +1,7 @@
 """The share of right diagnoses among random groups.
 
-Belongs here: the number of groups, and the goal. Does not: the groups (`random_scenarios`), whether
-a diagnosis is right (`scoring`).
+Belongs here: the number of groups, and the goal. Belongs elsewhere: the groups
+(`random_scenarios`), whether a diagnosis is right (`scoring`).
 """
 
 from collections.abc import Callable, Iterable

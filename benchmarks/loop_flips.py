@@ -1,7 +1,7 @@
 """How many groups get different diagnoses although nothing about them changes.
 
-Belongs here: choosing the groups, and counting. Does not: drawing groups (`random_scenarios`),
-whether a diagnosis is right (`loop_diagnosis`).
+Belongs here: choosing the groups, and counting. Belongs elsewhere: drawing groups
+(`random_scenarios`), whether a diagnosis is right (`loop_diagnosis`).
 """
 
 from dataclasses import replace

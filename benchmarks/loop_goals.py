@@ -1,6 +1,7 @@
 """Goals of the planner in the closed loop.
 
-Belongs here: the goals, and whether figures meet them. Does not: measuring the figures (`loop`).
+Belongs here: the goals, and whether figures meet them. Belongs elsewhere: measuring the figures
+(`loop`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

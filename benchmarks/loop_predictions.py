@@ -1,7 +1,7 @@
 """Accuracy of predictions: when a group will have caught up, and the costs of records.
 
-Belongs here: comparing predictions with the simulated future and with true costs. Does not:
-predicting (`fairlead.domain.analysis`), diagnoses (`loop_diagnosis`).
+Belongs here: comparing predictions with the simulated future and with true costs. Belongs
+elsewhere: predicting (`fairlead.domain.analysis`), diagnoses (`loop_diagnosis`).
 
 A predicted catch-up time is checked only if nothing changes until then: no plan arrives, no member
 joins or leaves, and the load of members that are behind varies by at most `_STEADY`. Costs are

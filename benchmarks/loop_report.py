@@ -1,6 +1,6 @@
 """Results of the closed loop: tables on the console and in the docs, and a plot.
 
-Belongs here: showing figures. Does not: measuring (`loop`), the goals (`loop_goals`).
+Belongs here: showing figures. Belongs elsewhere: measuring (`loop`), the goals (`loop_goals`).
 
 In docs/measurements.md, each table is between two comments with its name, and is replaced there.
 """

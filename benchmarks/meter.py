@@ -1,8 +1,8 @@
 """Processor time that measuring work takes per record: `python -m benchmarks.meter`.
 
 Belongs here: each way to read records from a `PlanConsumer`, in turns with and without reports.
-Records are in memory, because fetching would take longer than the measurement of work. Does not:
-what clients and brokers cost (`drain`).
+Records are in memory, because fetching would take longer than the measurement of work. Belongs
+elsewhere: what clients and brokers cost (`drain`).
 
 Figures are minima of the processor time over many short rounds, so other processes hardly matter.
 """

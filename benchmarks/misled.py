@@ -1,6 +1,6 @@
 """Scenarios in which plans put a group further behind, for reasons that no earlier sample shows.
 
-Belongs here: these scenarios by name. Does not: all other scenarios
+Belongs here: these scenarios by name. Belongs elsewhere: all other scenarios
 (`benchmarks.simulation.catalogue`).
 """
 

@@ -1,6 +1,6 @@
 """Made-up plans: drafts for Fairlead's database, and documents for followers.
 
-Belongs here: all parts of a plan except the owners. Does not: computing owners.
+Belongs here: all parts of a plan except the owners. Belongs elsewhere: computing owners.
 """
 
 from collections.abc import Mapping

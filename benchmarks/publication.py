@@ -1,7 +1,8 @@
 """Speed of publishing approved plans: `python -m benchmarks.publication --groups 10000`.
 
 Belongs here: publishing the plans of many groups from a temporary database to a temporary broker,
-with verification; printing, and writing publication.json. Does not: making plans (`fleet`).
+with verification; printing, and writing publication.json. Belongs elsewhere: making plans
+(`fleet`).
 """
 
 import time

@@ -1,7 +1,7 @@
 """Quality of plans on seeded scenarios: load over the lower bound, count spread, moves.
 
 Belongs here: running every assignor on every scenario, first from a round-robin assignment, then
-from its own result after every lag has changed a little. Does not: time (`speed`).
+from its own result after every lag has changed a little. Belongs elsewhere: time (`speed`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Cross-rack traffic of each assignor, counted by the brokers: `python -m benchmarks.racks`.
 
 Belongs here: three brokers in three racks, groups that read equal topics one after the other, and
-the report. Does not: reading brokers' metrics (BrokerBytes.java).
+the report. Belongs elsewhere: reading brokers' metrics (BrokerBytes.java).
 
 Each broker has one listener per consumer rack, and counts the bytes that it sends over each
 listener. Replicas are in two of the three racks, and brokers direct consumers to the replica in

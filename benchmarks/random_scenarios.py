@@ -1,7 +1,7 @@
 """Random groups that fall behind for a known cause at a known time.
 
-Belongs here: drawing groups whose right diagnosis is beyond dispute. Does not: deciding whether a
-diagnosis is right (`scoring`).
+Belongs here: drawing groups whose right diagnosis is beyond dispute. Belongs elsewhere: deciding
+whether a diagnosis is right (`scoring`).
 
 Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later a cause
 may set in. If the cause is too much work, some members' utilisation rises to `_CLEAR` or more, and

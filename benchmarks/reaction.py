@@ -1,8 +1,8 @@
 """Time from a command or click to its result, on real services: `python -m benchmarks.reaction`.
 
-Belongs here: the timed intervals; printing, and writing reaction.json. Does not: running commands
-and Dagster (`installation`), the time after a consumer slows down (`reaction_chain`), fleets
-(`fleet`, `fleet_fetch`).
+Belongs here: the timed intervals; printing, and writing reaction.json. Belongs elsewhere: running
+commands and Dagster (`installation`), the time after a consumer slows down (`reaction_chain`),
+fleets (`fleet`, `fleet_fetch`).
 
 Each round has a new group with twelve partitions and two consumers that follow plans. One consumer
 is behind. Samples of the previous twenty minutes are stored first (`tests.recalled`).

@@ -2,7 +2,7 @@
 
 Belongs here: a group on a real broker whose consumers need time for each record; Dagster's daemon
 with a sample every 15 s and a warm Spark; timing each stage; printing, and writing
-reaction_chain.json. Does not: the duration of the planning run (`reaction`).
+reaction_chain.json. Belongs elsewhere: the duration of the planning run (`reaction`).
 """
 
 import time

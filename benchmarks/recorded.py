@@ -1,7 +1,7 @@
 """Snapshots of made-up fleets, for measuring the planner without a cluster.
 
-Belongs here: samples of any number of groups of any size, with skewed lag. Does not: measuring
-(`fleet`).
+Belongs here: samples of any number of groups of any size, with skewed lag. Belongs elsewhere:
+measuring (`fleet`).
 """
 
 from collections.abc import Callable, Iterator, Sequence

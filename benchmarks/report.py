@@ -1,6 +1,6 @@
 """Tables and the plot of `make bench`.
 
-Belongs here: printing and drawing. Does not: measuring (`speed`, `quality`).
+Belongs here: printing and drawing. Belongs elsewhere: measuring (`speed`, `quality`).
 """
 
 from collections.abc import Iterator, Mapping

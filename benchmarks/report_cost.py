@@ -1,8 +1,8 @@
 """How much longer a sample takes if commits carry reports: `python -m benchmarks.report_cost`.
 
 Belongs here: one broker with 10,000 groups whose commits carry reports and 10,000 groups without
-reports; sampling both in turns; printing, and writing report_cost.json. Does not: the time that
-consumers need to make reports (`meter`).
+reports; sampling both in turns; printing, and writing report_cost.json. Belongs elsewhere: the time
+that consumers need to make reports (`meter`).
 """
 
 import time

@@ -1,7 +1,7 @@
 """Reported work compared with applications' own logs: `python -m benchmarks.reported_work`.
 
 Belongs here: groups of three consumers on a real broker, and comparing the planner's analysis of
-their reports with the consumers' own logs. Does not: the consumers (`working`).
+their reports with the consumers' own logs. Belongs elsewhere: the consumers (`working`).
 
 Each topic has 18 partitions. In one, a record takes 10 times as long as usual, and in another, 3
 times as long. One of the consumers needs 1.5 times as long for all records. The planner's gateway

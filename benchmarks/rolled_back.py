@@ -1,7 +1,8 @@
 """Whether the right plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
 
 Belongs here: comparing the planner with never planning in scenarios that mislead it; checking its
-rollbacks in all other scenarios. Does not: the scenarios (`benchmarks.misled`, `catalogue`).
+rollbacks in all other scenarios. Belongs elsewhere: the scenarios (`benchmarks.misled`,
+`catalogue`).
 
 NAMEs are scenarios. Results are written only if all scenarios were run.
 

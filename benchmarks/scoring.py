@@ -1,7 +1,7 @@
 """The share of right diagnoses among groups whose true cause is known.
 
-Belongs here: which diagnoses are right at each sample, and counting. Does not: drawing groups
-(`random_scenarios`), diagnosing (`fairlead.domain.analysis`).
+Belongs here: which diagnoses are right at each sample, and counting. Belongs elsewhere: drawing
+groups (`random_scenarios`), diagnosing (`fairlead.domain.analysis`).
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Temporary brokers and databases for benchmarks.
 
-Belongs here: starting them, creating topics, producing records, waiting. Does not: consumers
-(`consumers`, `broker_members`), Dagster (`installation`).
+Belongs here: starting them, creating topics, producing records, waiting. Belongs elsewhere:
+consumers (`consumers`, `broker_members`), Dagster (`installation`).
 """
 
 import threading

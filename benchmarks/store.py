@@ -1,7 +1,7 @@
 r"""Speed of storing and reading history: `python -m benchmarks.store`.
 
 Belongs here: rows per second that `PlanStore` stores, in turns with psql's `\copy` of the same rows
-into the same tables; printing, and writing store.json. Does not: queries on a long history
+into the same tables; printing, and writing store.json. Belongs elsewhere: queries on a long history
 (`history`).
 
 Everything runs on a temporary Postgres.

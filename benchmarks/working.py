@@ -1,7 +1,8 @@
 """Consumers that log their own work, each in a separate process.
 
 Belongs here: the ways to read records with each client, and applications that process batches or
-use threads or tasks. Does not: running groups, comparing logs with reports (`reported_work`).
+use threads or tasks. Belongs elsewhere: running groups, comparing logs with reports
+(`reported_work`).
 
 A handler sleeps for a randomly drawn time. The application logs four numbers for each record: its
 partition, the start (seconds of the monotonic clock), the seconds that the handler took, and the

@@ -1,6 +1,7 @@
 """The problems on which assignors are measured, drawn from fixed seeds.
 
-Belongs here: large groups built from arrays, and groups with uneven lag. Does not: measuring.
+Belongs here: large groups built from arrays, and groups with uneven lag. Belongs elsewhere:
+measuring.
 """
 
 from collections.abc import Iterator, Sequence

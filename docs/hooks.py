@@ -1,6 +1,6 @@
 """MkDocs hooks that add the examples to the site, since they are in a folder beside docs/.
 
-Belongs here: making links to examples work in the site. Does not: pages.
+Belongs here: making links to examples work in the site. Belongs elsewhere: pages.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Settings: `FAIRLEAD_*` variables override `fairlead.toml`; both override the defaults.
 
-Belongs here: how to reach Kafka, Postgres, Spark and the pages, and where state is kept. Does not:
-what to plan for which group (`policy`). In variables, two underscores separate the section from the
-key: `FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
+Belongs here: how to reach Kafka, Postgres, Spark and the pages, and where state is kept. Belongs
+elsewhere: what to plan for which group (`policy`). In variables, two underscores separate the
+section from the key: `FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS`.
 """
 
 import hashlib

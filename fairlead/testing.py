@@ -1,7 +1,7 @@
 """Helpers to test how an application follows plans, without a broker.
 
 Belongs here: plans from dicts, a plan topic in memory, and a group whose members follow its plans.
-Does not: brokers, client libraries and their rebalance listeners.
+Belongs elsewhere: brokers, client libraries and their rebalance listeners.
 
 The members are real followers: they read and check records, fit plans to the present members, fall
 back to range and request rebalances with the code that runs in a client. Brokers and clients are

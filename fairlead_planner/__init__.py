@@ -1,7 +1,7 @@
 """The planner for an existing Dagster project, as definitions or as a component.
 
-Belongs here: the entry points. Does not: the definitions (`orchestration`, `assets`). In the wheel,
-those are subpackages of this package; in a checkout, they are folders beside it.
+Belongs here: the entry points. Belongs elsewhere: the definitions (`orchestration`, `assets`). In
+the wheel, those are subpackages of this package; in a checkout, they are folders beside it.
 
 To merge the definitions with a project's own::
 

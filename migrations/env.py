@@ -1,7 +1,7 @@
 """Alembic's environment: the database, the schemas and the models of migrations.
 
-Belongs here: how a migration runs. Does not: the migrations (`versions`), how they are found and
-started (`fairlead.store.migrate`).
+Belongs here: how a migration runs. Belongs elsewhere: the migrations (`versions`), how they are
+found and started (`fairlead.store.migrate`).
 """
 
 import re

@@ -1,6 +1,6 @@
 """Steps that people take in Dagster's UI: one job per step, configured in the launchpad.
 
-Belongs here: configurations, and the person's name. Does not: the rules for steps
+Belongs here: configurations, and the person's name. Belongs elsewhere: the rules for steps
 (`fairlead.workflows`, the database).
 """
 

@@ -1,6 +1,7 @@
 """Skip ticks while the database or Kafka does not answer, with a reason instead of a traceback.
 
-Belongs here: which errors skip a tick, and the reason that Dagster shows. Does not: the ticks.
+Belongs here: which errors skip a tick, and the reason that Dagster shows. Belongs elsewhere: the
+ticks.
 """
 
 from collections.abc import Callable

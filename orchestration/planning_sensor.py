@@ -1,8 +1,8 @@
 """The sensor that starts planning runs: for plan requests of samples, and by policies' cadence.
 
-Belongs here: the sensor, its conditions, and its skip reasons. Does not: sampling (`samples`),
-which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been answered
-(`fairlead.domain.plan_requests`).
+Belongs here: the sensor, its conditions, and its skip reasons. Belongs elsewhere: sampling
+(`samples`), which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been
+answered (`fairlead.domain.plan_requests`).
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The person who launched a run, from a proxy's header: open-source Dagster knows no users.
 
-Belongs here: the run coordinator, and the tag that it writes. Does not: the use of the name
-(`operations`). This module must import little, because Dagster's own processes import it.
+Belongs here: the run coordinator, and the tag that it writes. Belongs elsewhere: the use of the
+name (`operations`). This module must import little, because Dagster's own processes import it.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Requests for runs over cohorts, and queries about runs under way.
 
-Belongs here: the tags with which Dagster runs a range of partitions, and queries about runs. Does
-not: dividing cohorts into ranges (`fairlead.domain.cohorts.stretches`).
+Belongs here: the tags with which Dagster runs a range of partitions, and queries about runs.
+Belongs elsewhere: dividing cohorts into ranges (`fairlead.domain.cohorts.stretches`).
 """
 
 from collections.abc import Iterable, Sequence

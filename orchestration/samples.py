@@ -1,6 +1,6 @@
 """Samples of the planned groups between planning runs: a sensor, and a job for long samples.
 
-Belongs here: whether the sensor or the job takes a sample. Does not: samples themselves
+Belongs here: whether the sensor or the job takes a sample. Belongs elsewhere: samples themselves
 (`fairlead.domain.samples`).
 """
 

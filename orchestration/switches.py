@@ -1,7 +1,7 @@
 """`python -m orchestration.switches`: what runs in Dagster, as JSON, for `fairlead doctor`.
 
-Belongs here: reading the instance of `DAGSTER_HOME`. Does not: advice (`fairlead.surfaces.doctor`),
-which must work without Dagster.
+Belongs here: reading the instance of `DAGSTER_HOME`. Belongs elsewhere: advice
+(`fairlead.surfaces.doctor`), which must work without Dagster.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Intervals of schedules and sensors, which are fixed when Dagster loads the code location.
 
-Belongs here: settings that define intervals. Does not: other settings, which each tick and each run
-reads again.
+Belongs here: settings that define intervals. Belongs elsewhere: other settings, which each tick and
+each run reads again.
 """
 
 from fairlead.errors import ConfigurationError

@@ -6,8 +6,8 @@ no comment. Any other use of a clock needs a comment with its purpose: `# clock:
 above it, or `# clocks: ...` on a separate line for a whole file. No comment allows a test to assert
 an upper bound of seconds.
 
-Belongs here: these rules, and finding the uses. Does not: the test that fails if a use breaks a
-rule (`test_clocks`).
+Belongs here: these rules, and finding the uses. Belongs elsewhere: the test that fails if a use
+breaks a rule (`test_clocks`).
 """
 
 import ast

@@ -1,7 +1,7 @@
 """A cluster of three Kafka brokers, for tests for which the sandbox's single broker is not enough.
 
-Belongs here: the brokers' addresses, and starting and stopping them together. Does not: the process
-of one broker (`fairlead.sandbox.kafka`).
+Belongs here: the brokers' addresses, and starting and stopping them together. Belongs elsewhere:
+the process of one broker (`fairlead.sandbox.kafka`).
 """
 
 import uuid

@@ -1,6 +1,7 @@
 """Child processes that react to SIGINT (Ctrl-C), even if the tests run in the background.
 
-Belongs here: the signal disposition that children inherit. Does not: sending SIGINT (the tests).
+Belongs here: the signal disposition that children inherit. Belongs elsewhere: sending SIGINT (the
+tests).
 """
 
 import signal

@@ -1,6 +1,7 @@
 """Short and long forms of tests: `make test` runs the short forms, `make test-long` the long ones.
 
-Belongs here: the choice of the form. Does not: how long each form is, which each test sets.
+Belongs here: the choice of the form. Belongs elsewhere: how long each form is, which each test
+sets.
 """
 
 import os

@@ -2,8 +2,8 @@
 
 The jars' digests are not checked, because they are known only for the sandbox's version.
 
-Belongs here: setting the version before any module reads it. Does not: the list of versions
-(`tests/jvm/test_versions.py`).
+Belongs here: setting the version before any module reads it. Belongs elsewhere: the list of
+versions (`tests/jvm/test_versions.py`).
 """
 
 import os

@@ -1,7 +1,7 @@
 """The whole pipeline on real services, for the tests of assets and of orchestration.
 
 Belongs here: a pipeline with a separate database, warehouse, plan topic and policies, and methods
-that run jobs and read results. Does not: the services themselves (`conftest`).
+that run jobs and read results. Belongs elsewhere: the services themselves (`conftest`).
 """
 
 import os

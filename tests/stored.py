@@ -1,6 +1,7 @@
 """Store a decision or an adoption of one group, with the store's functions for many groups.
 
-Belongs here: short functions with which tests write and read the store. Does not: assertions.
+Belongs here: short functions with which tests write and read the store. Belongs elsewhere:
+assertions.
 """
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Wait until something happens, on machines of any speed.
 
-Belongs here: the time-out of all waits in tests. Does not: the conditions for which tests wait.
+Belongs here: the time-out of all waits in tests. Belongs elsewhere: the conditions for which tests
+wait.
 """
 
 from collections.abc import Callable

@@ -7,6 +7,6 @@ and how to approve or reject it.
 
 There is one module per step. Its pure functions turn the library's results into Dagster metadata,
 and `cohorts` adds this metadata to the partitions of a run. Belongs here: the most important
-results. Does not: computing results (`fairlead`), formatting values (`assets.presentation`), nor
-all details of a group or a plan (pages, reviews, the command line).
+results. Belongs elsewhere: computing results (`fairlead`), formatting values
+(`assets.presentation`), and all details of a group or a plan (pages, reviews, the command line).
 """

@@ -1,6 +1,7 @@
 """Check the analysis on stories from public reports: `python -m benchmarks.stories`.
 
-Belongs here: running `fairlead decide`, and the table. Does not: comparing answers (`answers`).
+Belongs here: running `fairlead decide`, and the table. Belongs elsewhere: comparing answers
+(`answers`).
 """
 
 import json

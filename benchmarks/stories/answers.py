@@ -1,7 +1,7 @@
 """The right answer to a story, and how an actual answer differs from it.
 
-Belongs here: the comparison. Does not: the stories (`reported`, `retold`), running the analysis
-(`__main__`).
+Belongs here: the comparison. Belongs elsewhere: the stories (`reported`, `retold`), running the
+analysis (`__main__`).
 """
 
 import re

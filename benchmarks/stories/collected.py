@@ -1,7 +1,7 @@
 """More groups from public reports, with kinds of events that `reported` does not have.
 
-Belongs here: what happened, and the right answers, written before the analysis was run. Does not:
-the groups with which the analysis was developed (`reported`, `retold`).
+Belongs here: what happened, and the right answers, written before the analysis was run. Belongs
+elsewhere: the groups with which the analysis was developed (`reported`, `retold`).
 
 Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
 is a minute, and the horizon half an hour.

@@ -3,7 +3,8 @@
 All sections except the last were written by an engineer who did not know the analysis.
 
 Belongs here: what happened, and the right answers, which follow from the figures of the scene.
-Does not: the groups with which the analysis was developed (`reported`, `retold`, `collected`).
+Belongs elsewhere: the groups with which the analysis was developed (`reported`, `retold`,
+`collected`).
 
 Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
 is a minute, and the horizon half an hour. A member works at most 57 seconds per minute.

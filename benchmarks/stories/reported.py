@@ -1,7 +1,7 @@
 """Groups from public reports, simulated as scenes.
 
-Belongs here: what happened, and the right answers, written before the analysis was run. Does not:
-groups whose samples are stored as JSON (`retold`).
+Belongs here: what happened, and the right answers, written before the analysis was run. Belongs
+elsewhere: groups whose samples are stored as JSON (`retold`).
 
 Rates are records per minute, and offsets begin at 50,000. Unless a policy is given, the objective
 is a minute, and the horizon half an hour.

@@ -1,6 +1,6 @@
 """Groups from public reports whose samples are stored in retold.json.
 
-Belongs here: the right answers for the groups in retold.json. Does not: simulated groups
+Belongs here: the right answers for the groups in retold.json. Belongs elsewhere: simulated groups
 (`reported`).
 
 A column of retold.json has a list for each partition, with a value per sample, or one value for all

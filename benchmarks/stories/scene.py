@@ -1,7 +1,7 @@
 """A simulated consumer group, minute by minute, as input for `fairlead decide`.
 
-Belongs here: how records arrive, and are read, committed and deleted. Does not: the stories
-(`reported`, `collected`), the right answers (`answers`).
+Belongs here: how records arrive, and are read, committed and deleted. Belongs elsewhere: the
+stories (`reported`, `collected`), the right answers (`answers`).
 """
 
 import fnmatch

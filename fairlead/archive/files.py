@@ -1,7 +1,7 @@
 """Files of the archive: one folder per day, and one Parquet file per sample.
 
-Belongs here: listing, reading, writing and removing files, and setting damaged files aside. Does
-not: the content of samples (`samples`), which files may be removed (`thinning`).
+Belongs here: listing, reading, writing and removing files, and setting damaged files aside. Belongs
+elsewhere: the content of samples (`samples`), which files may be removed (`thinning`).
 
 For example, the sample with the id `20260131T120000.000000Z-5f3a9c1e` is in the file
 `samples/2026-01-31/20260131T120000.000000Z-5f3a9c1e.parquet`. A file is written under a name that

@@ -1,7 +1,7 @@
 """The archive of samples, for planning and analysis.
 
-Belongs here: writing samples, and reading them by group and time. Does not: files (`files`), the
-columns of samples (`fairlead.domain.samples`), nor how often samples are taken
+Belongs here: writing samples, and reading them by group and time. Belongs elsewhere: files
+(`files`), the columns of samples (`fairlead.domain.samples`), and how often samples are taken
 (`sampling_interval`).
 """
 

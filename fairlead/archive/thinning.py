@@ -1,6 +1,6 @@
 """Thinning out the archive: which samples are removed, and when.
 
-Belongs here: `tidy`. Does not: removing a single file (`files`).
+Belongs here: `tidy`. Belongs elsewhere: removing a single file (`files`).
 
 Samples older than the retention are removed. For each quarter of an hour that ended over 75 minutes
 ago, each group's newest sample and newest sample without an error are kept. Files that have no such

@@ -1,7 +1,7 @@
 """Commands and SQL to copy and paste, quoted so that a name cannot run anything.
 
-Belongs here: quoting, and the command that changes a topic's configuration. Does not: which
-commands are offered (`fairlead.surfaces.offers`).
+Belongs here: quoting, and the command that changes a topic's configuration. Belongs elsewhere:
+which commands are offered (`fairlead.surfaces.offers`).
 
 Terminals interpret pasted control characters before the shell reads any quotes: Ctrl-C discards the
 line, and a line feed starts a new command. So control characters are written as escapes.

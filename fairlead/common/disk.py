@@ -1,6 +1,6 @@
 """Error messages for the file system, with the operation, the path and a remedy.
 
-Belongs here: messages, and which errors mean a full disk. Does not: writing files.
+Belongs here: messages, and which errors mean a full disk. Belongs elsewhere: writing files.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """Hours of the week in a time zone.
 
 Belongs here: parsing hours such as "Mon-Fri 22:00-06:00", and checking whether a time is in them.
-Does not: what is allowed at these hours (`fairlead.domain.policy`).
+Belongs elsewhere: what is allowed at these hours (`fairlead.domain.policy`).
 """
 
 import re

@@ -1,7 +1,7 @@
 """Answering questions in JSON: each line is a question, and gets an answer or an error.
 
-Belongs here: the line protocol of `fairlead assign`, `partition` and `decide`. Does not: the
-content of questions and answers.
+Belongs here: the line protocol of `fairlead assign`, `partition` and `decide`. Belongs elsewhere:
+the content of questions and answers.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Errors of confluent-kafka's clients, for the planner and followers.
 
-Belongs here: reading errors. Does not: which errors are retried (`fairlead.kafka.requests`).
+Belongs here: reading errors. Belongs elsewhere: which errors are retried
+(`fairlead.kafka.requests`).
 """
 
 from confluent_kafka import KafkaError, KafkaException

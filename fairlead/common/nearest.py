@@ -1,7 +1,7 @@
 """Suggestions for mistyped names.
 
-Belongs here: comparing names, listing the keys of settings, and errors with the path of a key. Does
-not: other lists of names.
+Belongs here: comparing names, listing the keys of settings, and errors with the path of a key.
+Belongs elsewhere: other lists of names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Progress of long operations, reported in a line every few seconds.
 
-Belongs here: when to report. Does not: writing the lines.
+Belongs here: when to report. Belongs elsewhere: writing the lines.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Finding a process again by pid and start time, because pids are reused.
 
-Belongs here: finding processes. Does not: ending them.
+Belongs here: finding processes. Belongs elsewhere: ending them.
 """
 
 from typing import Final

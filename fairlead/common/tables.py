@@ -1,6 +1,6 @@
 """Helpers for Arrow tables.
 
-Belongs here: helpers for tables of any schema. Does not: schemas.
+Belongs here: helpers for tables of any schema. Belongs elsewhere: schemas.
 """
 
 from collections.abc import Sequence

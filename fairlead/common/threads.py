@@ -1,6 +1,6 @@
 """Limiting numpy's linear algebra to one thread.
 
-Belongs here: setting it before numpy is imported. Does not: processes and pools.
+Belongs here: setting it before numpy is imported. Belongs elsewhere: processes and pools.
 """
 
 import os

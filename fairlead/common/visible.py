@@ -1,7 +1,7 @@
 """Escaping text from outside, such as names of groups, for terminals, logs and pages.
 
-Belongs here: escaping characters. Does not: writing output (`fairlead.surfaces`), nor JSON, which
-has its own escapes.
+Belongs here: escaping characters. Belongs elsewhere: writing output (`fairlead.surfaces`), and
+JSON, which has its own escapes.
 """
 
 import logging

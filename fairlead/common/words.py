@@ -1,6 +1,6 @@
 """Formatters for figures, times and names, used everywhere.
 
-Belongs here: the text of a value. Does not: sentences.
+Belongs here: the text of a value. Belongs elsewhere: sentences.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Messages for invalid values.
 
-Belongs here: replacements for messages of pydantic that mention Python's types. Does not: naming
-the location of the value. Messages of Fairlead's own validators are not replaced.
+Belongs here: replacements for messages of pydantic that mention Python's types. Belongs elsewhere:
+naming the location of the value. Messages of Fairlead's own validators are not replaced.
 """
 
 from collections.abc import Mapping

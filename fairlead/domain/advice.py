@@ -1,7 +1,7 @@
 """Advice for groups whose broker assigns partitions and ignores plans.
 
-Belongs here: the advice, and finding it in the evidence of a diagnosis. Does not: anything that
-imports numpy, which would slow down commands that list groups.
+Belongs here: the advice, and finding it in the evidence of a diagnosis. Belongs elsewhere: anything
+that imports numpy, which would slow down commands that list groups.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Approval of plans by the policy of their group, with the reasons as text.
 
-Belongs here: checking a plan against the policy's approval rules. Does not: storing the decision
-(`fairlead.store`), nor a person's approval.
+Belongs here: checking a plan against the policy's approval rules. Belongs elsewhere: storing the
+decision (`fairlead.store`), and a person's approval.
 """
 
 from collections.abc import Collection

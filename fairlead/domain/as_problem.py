@@ -1,6 +1,6 @@
 """Plans as assignment problems, for the metrics and the verifier of assignors.
 
-Belongs here: converting documents to arrays. Does not: metrics and verifier (`assignors`).
+Belongs here: converting documents to arrays. Belongs elsewhere: metrics and verifier (`assignors`).
 """
 
 from collections.abc import Collection, Mapping

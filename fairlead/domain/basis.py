@@ -1,7 +1,7 @@
 """The basis of a plan: the group's members, subscriptions and partition counts at its creation.
 
-Belongs here: comparing a plan with the live group. Does not: asking Kafka (`fairlead.kafka`), nor
-acting on differences (`fairlead.workflows`).
+Belongs here: comparing a plan with the live group. Belongs elsewhere: asking Kafka
+(`fairlead.kafka`), and acting on differences (`fairlead.workflows`).
 """
 
 from collections.abc import Collection, Iterable, Mapping

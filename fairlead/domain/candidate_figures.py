@@ -1,7 +1,8 @@
 """Candidates for a plan, with their figures.
 
-Belongs here: the figures, and improvements from one assignment to another. Does not: comparing
-candidates (`fairlead.domain.analysis`), storing decisions (`fairlead.store`), nor approval.
+Belongs here: the figures, and improvements from one assignment to another. Belongs elsewhere:
+comparing candidates (`fairlead.domain.analysis`), storing decisions (`fairlead.store`), and
+approval.
 """
 
 from collections.abc import Mapping

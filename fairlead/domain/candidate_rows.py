@@ -1,6 +1,6 @@
 """Analysis of a group, with the results as rows of the table of candidates.
 
-Belongs here: analysing a group, and filling the rows. Does not: the input of an analysis
+Belongs here: analysing a group, and filling the rows. Belongs elsewhere: the input of an analysis
 (`fairlead.domain.samples.questions`), reading and writing tables (`fairlead.spark`).
 """
 

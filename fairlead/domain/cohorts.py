@@ -1,7 +1,7 @@
 """Cohorts: sets of consumer groups that are planned together, in one run and one Spark job.
 
 Belongs here: the cohort of a group, when a cohort is due, and which ranges of cohorts one run can
-cover. Does not: Dagster's partitions, which are named like cohorts.
+cover. Belongs elsewhere: Dagster's partitions, which are named like cohorts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Decisions drafted from candidates: what to store for each group of a snapshot.
 
-Belongs here: combining one group's rows of the snapshot's tables into a decision.
-Does not: analysing groups (`fairlead.domain.analysis`), storing the decision (`fairlead.store`).
+Belongs here: combining one group's rows of the snapshot's tables into a decision. Belongs
+elsewhere: analysing groups (`fairlead.domain.analysis`), storing the decision (`fairlead.store`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Explanation of the policy of a group: which policy decides, why, and all its values.
 
-Belongs here: facts and sentences for people. Does not: choosing the policy
+Belongs here: facts and sentences for people. Belongs elsewhere: choosing the policy
 (`fairlead.domain.policy`), printing (`fairlead.surfaces.cli`).
 """
 

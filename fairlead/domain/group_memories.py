@@ -1,6 +1,7 @@
 """Memories of groups: results of earlier analyses that the next analysis uses.
 
-Belongs here: the values. Does not: reading them (`fairlead.store`), nor computing (`analysis`).
+Belongs here: the values. Belongs elsewhere: reading them (`fairlead.store`), and computing
+(`analysis`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

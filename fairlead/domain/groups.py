@@ -1,6 +1,7 @@
 """Consumer groups, members, commits and log offsets, as brokers return them.
 
-Belongs here: the values. Does not: requests to brokers (`fairlead.kafka`), nor the sample table.
+Belongs here: the values. Belongs elsewhere: requests to brokers (`fairlead.kafka`), and the sample
+table.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Identity of people on pages: how a proxy proves it, and how names are compared.
 
 Belongs here: the settings of both proofs (a signed token, or a header with a secret), and comparing
-names. Does not: checking a request (`fairlead.surfaces.web.identity`), nor permissions, which the
-database checks.
+names. Belongs elsewhere: checking a request (`fairlead.surfaces.web.identity`), and permissions,
+which the database checks.
 """
 
 import re

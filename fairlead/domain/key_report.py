@@ -1,7 +1,7 @@
 """The keys of a hot partition, and the effect of more partitions.
 
-Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Does not:
-estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`).
+Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Belongs
+elsewhere: estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Shares of keys and loads of partitions, estimated from a sample of records.
 
-Belongs here: shares with intervals, the producers' partitioner, and the load of N partitions. Does
-not: sampling (`record_sample`), consumers (`key_report`).
+Belongs here: shares with intervals, the producers' partitioner, and the load of N partitions.
+Belongs elsewhere: sampling (`record_sample`), consumers (`key_report`).
 """
 
 from functools import cached_property

@@ -1,6 +1,6 @@
 """Requests for plans: the analysis of samples makes requests, and decisions answer them.
 
-Belongs here: the requests, and which of them are open. Does not: sampling and analysing
+Belongs here: the requests, and which of them are open. Belongs elsewhere: sampling and analysing
 (`fairlead.workflows`), cadences (`cohorts`), starting runs.
 """
 

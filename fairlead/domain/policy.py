@@ -1,7 +1,8 @@
 """Policies: which groups are planned, how, and which plans are approved automatically.
 
-Belongs here: policies in `fairlead.toml`, and choosing a group's policy. Does not: carrying out
-decisions (`fairlead.workflows`), explaining the choice (`fairlead.domain.explanation`).
+Belongs here: policies in `fairlead.toml`, and choosing a group's policy. Belongs elsewhere:
+carrying out decisions (`fairlead.workflows`), explaining the choice
+(`fairlead.domain.explanation`).
 """
 
 import re

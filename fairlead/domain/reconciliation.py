@@ -1,7 +1,7 @@
 """Reconciliation: the next step of a group whose plan topic and database may differ.
 
-Belongs here: the table of steps, as a pure function. Does not: reading the topic and the database,
-or carrying out a step (`fairlead.workflows.reconciling`).
+Belongs here: the table of steps, as a pure function. Belongs elsewhere: reading the topic and the
+database, or carrying out a step (`fairlead.workflows.reconciling`).
 
 The table also covers the situations after a crash, after a lost response, after another program
 wrote a record, and when a lease is due. Each step leads to another row of the table.

@@ -1,7 +1,7 @@
 """Sampling a topic's records: which offsets to read, and the records read.
 
-Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Does not:
-reading them (`fairlead.kafka.record_sample`), and estimates from a sample
+Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Belongs
+elsewhere: reading them (`fairlead.kafka.record_sample`), and estimates from a sample
 (`fairlead.domain.key_shares`).
 """
 

@@ -1,7 +1,7 @@
 """Decisions and plans: drafts before they are stored, and stored values.
 
-Belongs here: drafts of decisions, and stored plans with integrity checks. Does not: SQL
-(`fairlead.store`), nor the document's format (`fairlead.wire.document`).
+Belongs here: drafts of decisions, and stored plans with integrity checks. Belongs elsewhere: SQL
+(`fairlead.store`), and the document's format (`fairlead.wire.document`).
 """
 
 import json

@@ -1,7 +1,7 @@
 """Regression check: whether a plan made its group worse.
 
-Belongs here: the verdict with its evidence. Does not: rolling back
-(`fairlead.workflows.automatic_rollback`), nor analysing the present (`analysis`).
+Belongs here: the verdict with its evidence. Belongs elsewhere: rolling back
+(`fairlead.workflows.automatic_rollback`), and analysing the present (`analysis`).
 
 The records that arrived since the plan are replayed with the owners and the measured speeds from
 before the plan, in a model that treats records as a fluid. The plan is a regression if the group

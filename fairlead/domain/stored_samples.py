@@ -1,7 +1,7 @@
 """Samples of a group in Postgres, and the group's history as arrays.
 
-Belongs here: which samples are stored, and functions of many samples. Does not: writing and reading
-samples (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
+Belongs here: which samples are stored, and functions of many samples. Belongs elsewhere: writing
+and reading samples (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Text about reported work: the time per record, and how busy consumers are.
 
-Belongs here: the text for a partition and for a group. Does not: computing the figures
-(`fairlead.domain.analysis.reported_work`), nor the sentences of a diagnosis
+Belongs here: the text for a partition and for a group. Belongs elsewhere: computing the figures
+(`fairlead.domain.analysis.reported_work`), and the sentences of a diagnosis
 (`fairlead.domain.analysis.work_words`).
 """
 

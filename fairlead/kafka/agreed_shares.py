@@ -1,8 +1,8 @@
 """The actual owners of partitions in groups of confluent-kafka followers; brokers do not know them.
 
 Belongs here: reading the coordination topic for the planner, and applying assignment records to the
-broker's description. Does not: how members agree (`fairlead.followers.confluent.agreement_round`),
-nor describing groups (`gateway`).
+broker's description. Belongs elsewhere: how members agree
+(`fairlead.followers.confluent.agreement_round`), and describing groups (`gateway`).
 
 In these groups, `range` assigns the partitions. The members then redistribute them, following the
 first assignment record of the generation. Coordinators do not report the generation. But member ids

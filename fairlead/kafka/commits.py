@@ -1,7 +1,7 @@
 """The committed offsets of consumer groups, with their metadata as bytes.
 
-Belongs here: OffsetFetch requests over kafka-python's connections, and decoding the responses. Does
-not: begin and end offsets (`offsets`).
+Belongs here: OffsetFetch requests over kafka-python's connections, and decoding the responses.
+Belongs elsewhere: begin and end offsets (`offsets`).
 
 librdkafka's `list_consumer_group_offsets` cannot be used: if a coordinator moves meanwhile, it
 crashes the process with SIGSEGV (librdkafka issue 5040). kafka-python's own decoder takes 1.9 ms

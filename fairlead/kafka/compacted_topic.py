@@ -1,7 +1,7 @@
 """A compacted topic: a group's state is in the newest record whose key is the group's id.
 
-Belongs here: creating such a topic, and reading a group's newest record. Does not: the content of
-records (`fairlead.wire`), nor writing them (`plan_topic`, `members_topic`).
+Belongs here: creating such a topic, and reading a group's newest record. Belongs elsewhere: the
+content of records (`fairlead.wire`), and writing them (`plan_topic`, `members_topic`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Groups of the consumer protocol (KIP-848), in which the broker assigns.
 
-Belongs here: describing these groups, for which kafka-python has no message. Does not: converting
-the result to a `GroupDescription` (`descriptions`).
+Belongs here: describing these groups, for which kafka-python has no message. Belongs elsewhere:
+converting the result to a `GroupDescription` (`descriptions`).
 
 librdkafka's admin client also describes these groups, but does not return the subscription, rack
 and protocol of each member.

@@ -1,6 +1,7 @@
 """The replication factor and min.insync.replicas of Fairlead's topics.
 
-Belongs here: which values are right. Does not: reading and setting them (`compacted_topic`).
+Belongs here: which values are right. Belongs elsewhere: reading and setting them
+(`compacted_topic`).
 """
 
 

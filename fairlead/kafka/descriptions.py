@@ -1,8 +1,8 @@
 """The members of a consumer group, from the coordinator's description.
 
 Belongs here: decoding the descriptions of classic and consumer groups, classifying their errors,
-and naming the members as in plans. Does not: requesting descriptions (`gateway`,
-`consumer_protocol`), nor offsets (`offsets`).
+and naming the members as in plans. Belongs elsewhere: requesting descriptions (`gateway`,
+`consumer_protocol`), and offsets (`offsets`).
 """
 
 import re

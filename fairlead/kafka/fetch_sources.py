@@ -1,6 +1,6 @@
 """The brokers from which consumers fetch partitions: racks, replicas, and sizes of logs.
 
-Belongs here: requests to brokers. Does not: computing the traffic between racks
+Belongs here: requests to brokers. Belongs elsewhere: computing the traffic between racks
 (`fairlead.domain.analysis.racks`).
 
 A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to a

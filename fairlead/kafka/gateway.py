@@ -1,7 +1,8 @@
 """The gateway to a Kafka cluster: its groups, their members and offsets.
 
-Belongs here: opening both clients, the order of requests, and retries. Does not: decoding responses
-(`descriptions`, `offsets`), the table of samples (`fairlead.domain.samples`), plans (`plan_topic`).
+Belongs here: opening both clients, the order of requests, and retries. Belongs elsewhere: decoding
+responses (`descriptions`, `offsets`), the table of samples (`fairlead.domain.samples`), plans
+(`plan_topic`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """kafka-python's connection settings, translated from librdkafka's.
 
 Belongs here: settings for addresses, encryption and authentication, and opening a client with them.
-Does not: other settings of librdkafka, which kafka-python does not need.
+Belongs elsewhere: other settings of librdkafka, which kafka-python does not need.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The members topic, a compacted topic with a record of the members of each group.
 
-Belongs here: creating the topic, reading the newest records, sending new records. Does not: the
-content of records (`fairlead.wire.members_record`), nor deciding when to send them
+Belongs here: creating the topic, reading the newest records, sending new records. Belongs
+elsewhere: the content of records (`fairlead.wire.members_record`), and deciding when to send them
 (`fairlead.workflows.following`).
 """
 

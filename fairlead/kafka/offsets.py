@@ -1,7 +1,8 @@
 """Begin and end offsets of partitions, and numbers of partitions of topics.
 
-Belongs here: reading offsets into arrays with librdkafka, in batches. Does not: members and their
-partitions (`descriptions`), commits (`commits`), the table of samples (`fairlead.domain.samples`).
+Belongs here: reading offsets into arrays with librdkafka, in batches. Belongs elsewhere: members
+and their partitions (`descriptions`), commits (`commits`), the table of samples
+(`fairlead.domain.samples`).
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Writing to a partition of the plan topic; a new writer fences the previous one.
 
 Belongs here: the transactional producer of a partition, and finding out which record of a batch the
-broker rejects. Does not: making the records, and the lock that writers take first
+broker rejects. Belongs elsewhere: making the records, and the lock that writers take first
 (`fairlead.workflows.delivery`).
 
 All writers of a partition share a transactional id, so the broker fences earlier producers.

@@ -1,8 +1,8 @@
 """The plan topic: a group's plan is in the newest record whose key is the group's id.
 
-Belongs here: opening the topic for writing, and checking whether followers can read a record. Does
-not: creating and reading the topic (`compacted_topic`), the content of a plan
-(`fairlead.wire.document`), nor following plans in a consumer (`fairlead.followers`).
+Belongs here: opening the topic for writing, and checking whether followers can read a record.
+Belongs elsewhere: creating and reading the topic (`compacted_topic`), the content of a plan
+(`fairlead.wire.document`), and following plans in a consumer (`fairlead.followers`).
 """
 
 import time

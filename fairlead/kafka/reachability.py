@@ -1,6 +1,6 @@
 """Check whether a broker accepts TCP connections, to report a wrong address within seconds.
 
-Belongs here: TCP connections. Does not: failed logins (`refusals`).
+Belongs here: TCP connections. Belongs elsewhere: failed logins (`refusals`).
 
 librdkafka and kafka-python try to connect until a request times out, and then report neither the
 address nor the reason. kafka-python also leaks sockets.

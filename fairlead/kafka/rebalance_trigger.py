@@ -1,7 +1,7 @@
 """The rebalance trigger: a member that joins a group briefly, so that the broker assigns again.
 
-Belongs here: joining and leaving without harm. Does not: deciding which groups need a rebalance
-trigger, and checking whether it worked (`fairlead.workflows.rebalancing`).
+Belongs here: joining and leaving without harm. Belongs elsewhere: deciding which groups need a
+rebalance trigger, and checking whether it worked (`fairlead.workflows.rebalancing`).
 
 A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
 plan arrives. The rebalance trigger subscribes only to the plan topic. So the broker's own assignors

@@ -1,7 +1,7 @@
 """Sampling the records of a topic with a consumer that fetches small batches.
 
 A sample consists of runs: short ranges of consecutive offsets. Belongs here: the part of the log to
-sample, reading runs, and limits on reading. Does not: choosing runs
+sample, reading runs, and limits on reading. Belongs elsewhere: choosing runs
 (`fairlead.domain.record_sample`).
 """
 

@@ -1,7 +1,7 @@
 """Finding out why a connection fails: a wrong password, an untrusted or another certificate.
 
-Belongs here: connecting once more to learn the reason and to name a remedy. Does not: retries
-(`requests`).
+Belongs here: connecting once more to learn the reason and to name a remedy. Belongs elsewhere:
+retries (`requests`).
 
 Whatever the reason, librdkafka raises a time-out. It passes the reason only to a callback.
 """

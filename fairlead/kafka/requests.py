@@ -1,7 +1,7 @@
 """Sending many requests to Kafka in parallel, with retries, and an answer or error for each.
 
-Belongs here: retries, which errors are retried, and reading partitions to their ends. Does not: the
-content of requests.
+Belongs here: retries, which errors are retried, and reading partitions to their ends. Belongs
+elsewhere: the content of requests.
 """
 
 import time

@@ -1,7 +1,7 @@
 """The rights of the present user in Kafka, and the commands that grant missing rights.
 
 Belongs here: reading authorized operations (KIP-430), and ACLs for resources that have no
-authorized operations. Does not: which rights Fairlead needs (`fairlead.surfaces.doctor`).
+authorized operations. Belongs elsewhere: which rights Fairlead needs (`fairlead.surfaces.doctor`).
 """
 
 from collections.abc import Collection, Iterable

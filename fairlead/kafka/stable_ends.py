@@ -1,7 +1,7 @@
 """The last stable offset of partitions whose commit does not advance.
 
-Belongs here: finding these partitions, and reading their last stable offset. Does not: begin and
-end offsets (`offsets`), nor conclusions from stable offsets
+Belongs here: finding these partitions, and reading their last stable offset. Belongs elsewhere:
+begin and end offsets (`offsets`), and conclusions from stable offsets
 (`fairlead.domain.analysis.sample_series`).
 """
 

@@ -1,6 +1,6 @@
 """`python -m fairlead.sandbox.ending`: ends the processes of this checkout, for `make clean`.
 
-Belongs here: finding and ending these processes. Does not: removing files.
+Belongs here: finding and ending these processes. Belongs elsewhere: removing files.
 """
 
 import signal

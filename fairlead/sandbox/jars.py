@@ -1,7 +1,7 @@
 """Apache Kafka's own jars, downloaded once per user.
 
-Belongs here: the names and digests of the artifacts, and the cache of complete downloads. Does not:
-running anything with the jars.
+Belongs here: the names and digests of the artifacts, and the cache of complete downloads. Belongs
+elsewhere: running anything with the jars.
 
 PySpark's own Ivy resolves and downloads the artifacts. So this needs no build tool, and uses the
 proxies and mirrors that are configured for Spark.

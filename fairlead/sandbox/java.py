@@ -1,6 +1,7 @@
 """The Java that Kafka and Spark run on.
 
-Belongs here: finding Java, and refusing a Java that is too old. Does not: running Java programs.
+Belongs here: finding Java, and refusing a Java that is too old. Belongs elsewhere: running Java
+programs.
 """
 
 import os

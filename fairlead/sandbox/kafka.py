@@ -1,7 +1,7 @@
 """A Kafka broker in a state directory; the broker is its own KRaft controller.
 
-Belongs here: the broker's configuration and process, and whether the broker answers. Does not:
-topics or groups (`fairlead.kafka`), nor downloading its jars (`jars`).
+Belongs here: the broker's configuration and process, and whether the broker answers. Belongs
+elsewhere: topics or groups (`fairlead.kafka`), and downloading its jars (`jars`).
 """
 
 import os

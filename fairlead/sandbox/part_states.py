@@ -1,6 +1,6 @@
 """The states of the processes (parts) that a supervisor runs, in a file for other processes.
 
-Belongs here: writing and reading the file. Does not: starting parts (`supervisor`).
+Belongs here: writing and reading the file. Belongs elsewhere: starting parts (`supervisor`).
 """
 
 import json

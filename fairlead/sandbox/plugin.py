@@ -1,7 +1,7 @@
 """Builds Fairlead's jar for Kafka's Java clients and brokers from the sources in this repository.
 
 Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, so that the same sources give
-the same bytes. Does not: the content of the jar (`jvm/README.md`).
+the same bytes. Belongs elsewhere: the content of the jar (`jvm/README.md`).
 """
 
 import os

@@ -1,6 +1,6 @@
 """A Postgres server in a state directory, run from the binaries in a wheel.
 
-Belongs here: the server's data directory, process and databases. Does not: tables
+Belongs here: the server's data directory, process and databases. Belongs elsewhere: tables
 (`fairlead.store`, `migrations`).
 
 The server listens only on a Unix socket. So it needs no free port, and no other machine can reach

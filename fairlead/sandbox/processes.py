@@ -1,7 +1,7 @@
 """Service processes that outlive the process that started them.
 
 Belongs here: starting a process detached from the terminal, finding it by its command line, ending
-it, waiting with a deadline, locking. Does not: choosing which processes to start.
+it, waiting with a deadline, locking. Belongs elsewhere: choosing which processes to start.
 
 A process is found by its command line, which names a file of its state directory. Pid files would
 not be safe: pids are reused, and if the starting process is killed before it writes the pid file,

@@ -1,7 +1,7 @@
 """Records of running commands and parts: files in a state directory, one per process.
 
-Belongs here: recording processes, and reading which of them still run. Does not: ending them
-(`ending`), nor services, which are found by their command lines (`processes`).
+Belongs here: recording processes, and reading which of them still run. Belongs elsewhere: ending
+them (`ending`), and services, which are found by their command lines (`processes`).
 """
 
 import json

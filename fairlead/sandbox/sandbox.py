@@ -1,7 +1,7 @@
 """A sandbox: Kafka and Postgres of one state directory, started and stopped together.
 
-Belongs here: the order of starting and stopping. Does not: running a single service (`kafka`,
-`postgres`).
+Belongs here: the order of starting and stopping. Belongs elsewhere: running a single service
+(`kafka`, `postgres`).
 
 Services belong to their state directory, not to a process: every process finds running services.
 The end of a `with` block stops the sandbox, unless it already ran before the block. `start` leaves

@@ -1,6 +1,6 @@
 """The addresses of a sandbox's services.
 
-Belongs here: the addresses. Does not: starting services.
+Belongs here: the addresses. Belongs elsewhere: starting services.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Keeps processes running: restarts each process that ends, and finally ends all of them.
 
-Belongs here: starting, watching and ending processes, and their common log. Does not: which
-processes run (`fairlead.surfaces.up`).
+Belongs here: starting, watching and ending processes, and their common log. Belongs elsewhere:
+which processes run (`fairlead.surfaces.up`).
 """
 
 import os

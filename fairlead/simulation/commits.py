@@ -1,6 +1,7 @@
 """Committed offsets of simulated consumers.
 
-Belongs here: when members commit, and which offsets they commit. Does not: reading (`consumption`).
+Belongs here: when members commit, and which offsets they commit. Belongs elsewhere: reading
+(`consumption`).
 """
 
 import numpy as np

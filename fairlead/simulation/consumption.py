@@ -1,7 +1,7 @@
 """Simulate how members read records, step by step.
 
-Belongs here: the numbers of records that wait and that are read. Does not: committed offsets
-(`commits`), nor which member owns which partition (`loop`).
+Belongs here: the numbers of records that wait and that are read. Belongs elsewhere: committed
+offsets (`commits`), and which member owns which partition (`loop`).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Controllers decide which member reads which partition in a simulation.
 
-Belongs here: the interface of controllers, and the base class of those that make plans. Does not:
-the rules by which they plan (`fairlead.surfaces.backtest.replay`).
+Belongs here: the interface of controllers, and the base class of those that make plans. Belongs
+elsewhere: the rules by which they plan (`fairlead.surfaces.backtest.replay`).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The closed loop, in which a controller's decisions affect the samples on which it decides next.
 
-Belongs here: the order of events, and the result of a run. Does not: figures computed from the
-result (`fairlead.surfaces.backtest`).
+Belongs here: the order of events, and the result of a run. Belongs elsewhere: figures computed from
+the result (`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The present members and partitions of a simulated group, as an assignment problem.
 
-Belongs here: conversion between the world's numbers and those of a `Problem`. Does not: decisions.
+Belongs here: conversion between the world's numbers and those of a `Problem`. Belongs elsewhere:
+decisions.
 """
 
 from dataclasses import dataclass

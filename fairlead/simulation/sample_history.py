@@ -1,6 +1,6 @@
 """The samples that a planner keeps: all of the last hour, and one per 15 minutes before that.
 
-Belongs here: removing older samples. Does not: the analysis of samples
+Belongs here: removing older samples. Belongs elsewhere: the analysis of samples
 (`fairlead.domain.analysis`).
 """
 

@@ -1,7 +1,7 @@
 """The fixed input of a simulation: arrivals, present members and their speeds.
 
-Belongs here: values that do not depend on the assignment. Does not: values that depend on it
-(`consumption`, `loop`), nor reading a recording (`fairlead.surfaces.backtest`).
+Belongs here: values that do not depend on the assignment. Belongs elsewhere: values that depend on
+it (`consumption`, `loop`), and reading a recording (`fairlead.surfaces.backtest`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The process that forks the Python workers of a warm server, after importing what they need.
 
-Belongs here: the imports. Does not: the work (`lag`, `planning`), nor Spark's protocol. Spark
-starts this module because `spark.python.daemon.module` names it.
+Belongs here: the imports. Belongs elsewhere: the work (`lag`, `planning`), and Spark's protocol.
+Spark starts this module because `spark.python.daemon.module` names it.
 """
 
 import pandas as pd  # else PyArrow imports it in each worker, for the first array

@@ -1,7 +1,7 @@
 """Distributing groups over Spark tasks.
 
-Belongs here: assigning groups to tasks, reading a task's samples, and starting the tasks. Does not:
-what a task computes (`lag`, `planning`).
+Belongs here: assigning groups to tasks, reading a task's samples, and starting the tasks. Belongs
+elsewhere: what a task computes (`lag`, `planning`).
 
 A task reads its groups from the warehouse and writes its own part of a table. So Spark shuffles
 nothing, and no row goes through the JVM.

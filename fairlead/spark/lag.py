@@ -1,7 +1,7 @@
 """Lag of every partition of a snapshot, computed in Spark from samples.
 
-Belongs here: the columns of the table, and computing them in tasks. Does not: the definitions of
-lag, rates and status (`fairlead.domain.samples.lag`), nor planning (`candidates`).
+Belongs here: the columns of the table, and computing them in tasks. Belongs elsewhere: the
+definitions of lag, rates and status (`fairlead.domain.samples.lag`), and planning (`candidates`).
 """
 
 from collections.abc import Collection, Iterator, Mapping

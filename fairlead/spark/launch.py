@@ -1,7 +1,7 @@
 """Start Spark's JVM without its properties on the command line, which every user can read.
 
-Belongs here: writing the properties to a private file while the JVM starts. Does not: choosing the
-properties (`session`).
+Belongs here: writing the properties to a private file while the JVM starts. Belongs elsewhere:
+choosing the properties (`session`).
 """
 
 import os

@@ -1,7 +1,7 @@
 """Planning the groups of a Spark task: reads tables of the warehouse, computes candidates.
 
-Belongs here: the columns of candidates, and reading the inputs of a task. Does not: starting tasks
-(`candidates`), analysing a group (`fairlead.domain.candidate_rows`).
+Belongs here: the columns of candidates, and reading the inputs of a task. Belongs elsewhere:
+starting tasks (`candidates`), analysing a group (`fairlead.domain.candidate_rows`).
 
 Tables are sorted so that a task reads consecutive rows, and Spark shuffles nothing.
 """

@@ -1,7 +1,7 @@
 """The Spark session of this process.
 
 Belongs here: where Spark runs, and default properties, which `SparkSettings.properties` override.
-Does not: starting a warm server (`fairlead.sandbox.spark`).
+Belongs elsewhere: starting a warm server (`fairlead.sandbox.spark`).
 """
 
 import os

@@ -1,7 +1,8 @@
 """The warehouse: snapshots and the tables computed from them, as Parquet under one path.
 
 Belongs here: paths of tables, writing complete tables, reading them, and finding the snapshot of a
-step. Does not: the content of the tables (`lag`, `planning`), nor samples (`fairlead.archive`).
+step. Belongs elsewhere: the content of the tables (`lag`, `planning`), and samples
+(`fairlead.archive`).
 
 A table is the folder `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column and have no folders of
 their own: a folder costs milliseconds, and a snapshot can have thousands of groups.

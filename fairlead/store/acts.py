@@ -1,7 +1,7 @@
 """Web actions: acts of people on pages, stored by the only function that the web login may call.
 
-Belongs here: acts, their outcomes, and the acts that wait for the planner. Does not: the rules for
-which acts are permitted (`migrations/sql/web.sql`), the person's identity
+Belongs here: acts, their outcomes, and the acts that wait for the planner. Belongs elsewhere: the
+rules for which acts are permitted (`migrations/sql/web.sql`), the person's identity
 (`fairlead.surfaces.web`).
 """
 

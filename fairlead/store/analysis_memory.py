@@ -1,7 +1,7 @@
 """Memory of the analysis: speeds of members, diagnoses, and the times at which plans took effect.
 
-Belongs here: reading the memory, and passing findings to the database's functions. Does not: how
-these functions update the stored diagnoses (`migrations/sql`).
+Belongs here: reading the memory, and passing findings to the database's functions. Belongs
+elsewhere: how these functions update the stored diagnoses (`migrations/sql`).
 """
 
 from collections.abc import Mapping

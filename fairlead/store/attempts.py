@@ -1,7 +1,7 @@
 """Failed attempts to send plans: the last attempt of each group, with its reason.
 
-Belongs here: storing, reading and deleting them. Does not: deciding when to
-try again (`fairlead.workflows.reconciling`).
+Belongs here: storing, reading and deleting them. Belongs elsewhere: deciding when to try again
+(`fairlead.workflows.reconciling`).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """Bulk loading with Postgres's COPY.
 
-Belongs here: copying an Arrow table into a Postgres table. Does not: the choice of rows.
+Belongs here: copying an Arrow table into a Postgres table. Belongs elsewhere: the choice of rows.
 """
 
 from typing import Any, Final

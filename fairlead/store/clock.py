@@ -1,7 +1,7 @@
 """Check that this machine's clock and the database's agree.
 
-Belongs here: the check, made before this machine's clock dates samples. Does not: its callers
-(`fairlead.workflows`, `assets`).
+Belongs here: the check, made before this machine's clock dates samples. Belongs elsewhere: its
+callers (`fairlead.workflows`, `assets`).
 """
 
 from datetime import UTC, datetime, timedelta

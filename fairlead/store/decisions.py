@@ -1,7 +1,7 @@
 """Decisions on groups, as rows of five tables.
 
-Belongs here: storing many decisions with their plans, candidates and balances. Does not: opening
-the transaction and locking the groups (`plans`).
+Belongs here: storing many decisions with their plans, candidates and balances. Belongs elsewhere:
+opening the transaction and locking the groups (`plans`).
 """
 
 from collections.abc import Mapping, Sequence

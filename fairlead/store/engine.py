@@ -1,6 +1,6 @@
 """Access to Postgres: the engine, transactions, and Fairlead's errors for database errors.
 
-Belongs here: drivers, time-outs, and the meaning of database errors. Does not: queries.
+Belongs here: drivers, time-outs, and the meaning of database errors. Belongs elsewhere: queries.
 """
 
 import logging

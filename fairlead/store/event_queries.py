@@ -1,7 +1,7 @@
 """Queries on events, for people: the history of a group, and the steps of plans.
 
-Belongs here: queries over the public views; each row is a dict. Does not: the events of one version
-(`history_queries.read_plan`).
+Belongs here: queries over the public views; each row is a dict. Belongs elsewhere: the events of
+one version (`history_queries.read_plan`).
 """
 
 import re

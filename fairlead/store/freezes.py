@@ -1,7 +1,7 @@
 """Frozen groups: while a group is frozen, or all are, no new version is sent.
 
-Belongs here: freezing, unfreezing, and the present freezes. Does not: holding plans back, which the
-trigger `frozen` does in the transaction that records the outbox entry.
+Belongs here: freezing, unfreezing, and the present freezes. Belongs elsewhere: holding plans back,
+which the trigger `frozen` does in the transaction that records the outbox entry.
 """
 
 from collections.abc import Iterable

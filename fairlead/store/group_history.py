@@ -1,8 +1,8 @@
 """History of one group: diagnoses, owners, lag and moves.
 
 Belongs here: stored samples, and queries for a group's page, which are bounded even for large
-groups with a long history. Does not: queries on all groups and on a plan (`history_queries`),
-conclusions from the rows (`fairlead.domain.stored_samples`).
+groups with a long history. Belongs elsewhere: queries on all groups and on a plan
+(`history_queries`), conclusions from the rows (`fairlead.domain.stored_samples`).
 """
 
 from collections.abc import Iterable, Mapping

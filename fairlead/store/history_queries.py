@@ -1,8 +1,8 @@
 """Queries on groups and plans, for people: their state, versions, moves and candidates.
 
-Belongs here: queries over the public views; each row is a dict. Does not: lag (`lag_queries`), what
-happened (`event_queries`), verifying or changing plans (`plans`), the presentation of rows
-(`fairlead.surfaces.cli`).
+Belongs here: queries over the public views; each row is a dict. Belongs elsewhere: lag
+(`lag_queries`), what happened (`event_queries`), verifying or changing plans (`plans`), the
+presentation of rows (`fairlead.surfaces.cli`).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """Lag history: rows of snapshots, stored with COPY.
 
-Belongs here: storing each snapshot once. Does not: computing lag (`fairlead.spark`).
+Belongs here: storing each snapshot once. Belongs elsewhere: computing lag (`fairlead.spark`).
 """
 
 import pyarrow as pa

@@ -1,7 +1,7 @@
 """Queries on lag, for people: by partition, member or topic, in one snapshot or sample.
 
-Belongs here: queries over the public views; each row is a dict. Does not: storing lag (`lag`), the
-history of samples (`group_history`).
+Belongs here: queries over the public views; each row is a dict. Belongs elsewhere: storing lag
+(`lag`), the history of samples (`group_history`).
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Migrations: upgrade a database to this version's schema.
 
-Belongs here: finding and running migrations. Does not: the migrations (`migrations/`, which is in
-the wheel below `fairlead_planner`).
+Belongs here: finding and running migrations. Belongs elsewhere: the migrations (`migrations/`,
+which is in the wheel below `fairlead_planner`).
 """
 
 from io import StringIO

@@ -1,8 +1,8 @@
 """Figures of all groups at once, for monitoring: a few rows per group.
 
 Belongs here: queries that run every few seconds, so they must be cheap with ten thousand groups.
-Any database role may run them. Does not: names of metrics (`fairlead.surfaces.web.metrics`),
-queries on one group (`history_queries`).
+Any database role may run them. Belongs elsewhere: names of metrics
+(`fairlead.surfaces.web.metrics`), queries on one group (`history_queries`).
 """
 
 from collections.abc import Mapping, Sequence

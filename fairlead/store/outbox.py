@@ -1,8 +1,8 @@
 """The outbox: records for the plan topic, committed before they are sent.
 
-Belongs here: transactions on entries, and reading the plans and records of groups. Does not: the
-statements that end entries (`settlement`), sending (`fairlead.kafka.plan_channel`), nor the order
-of transactions and sending (`fairlead.workflows.reconciling`).
+Belongs here: transactions on entries, and reading the plans and records of groups. Belongs
+elsewhere: the statements that end entries (`settlement`), sending (`fairlead.kafka.plan_channel`),
+and the order of transactions and sending (`fairlead.workflows.reconciling`).
 
 Adding an entry changes an approved plan to `sending`. The plan becomes `published` after its record
 was sent, or `refused` if the topic refuses the record. After a crash in between, the entry is still

@@ -1,7 +1,7 @@
 """Outbox entries: records that are about to be sent to the plan topic.
 
 Belongs here: requests, entries, the states of a plan while it is sent, and a group's plans and
-records in the database. Does not: statements (`outbox`, `settlement`).
+records in the database. Belongs elsewhere: statements (`outbox`, `settlement`).
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """`PlanStore`: writes and reads decisions, plans, their steps, balance and lag, in transactions.
 
-Belongs here: rows that are written together, and reading them. Does not: choosing or approving
-plans (`fairlead.domain`), the rules that hold for every writer (`migrations/sql/life.sql`), nor
-sending (`fairlead.kafka`).
+Belongs here: rows that are written together, and reading them. Belongs elsewhere: choosing or
+approving plans (`fairlead.domain`), the rules that hold for every writer
+(`migrations/sql/life.sql`), and sending (`fairlead.kafka`).
 
 Most methods are one transaction. Methods that a run calls again after a crash are idempotent.
 Methods raise the errors of `fairlead.store.engine.transaction`.

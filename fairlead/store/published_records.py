@@ -1,7 +1,7 @@
 """The newest record of each group in the plan topic, as stored in the database.
 
-Belongs here: records that were sent, and the epochs of the next records. Does not: pending records
-(`outbox`).
+Belongs here: records that were sent, and the epochs of the next records. Belongs elsewhere: pending
+records (`outbox`).
 """
 
 import time

@@ -1,7 +1,8 @@
 """Regressions: plans that made their groups worse, each with the version to roll back to.
 
-Belongs here: storing and reading regressions and back-offs. Does not: detecting a regression
-(`fairlead.domain.regression`), nor the rollback (`fairlead.workflows.automatic_rollback`).
+Belongs here: storing and reading regressions and back-offs. Belongs elsewhere: detecting a
+regression (`fairlead.domain.regression`), and the rollback
+(`fairlead.workflows.automatic_rollback`).
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """Pruning of Postgres: drops whole days of history, and deletes other rows that are not needed.
 
-Belongs here: listing and dropping days. Does not: the rules for pruning in
+Belongs here: listing and dropping days. Belongs elsewhere: the rules for pruning in
 `migrations/sql/history.sql`, which keep plans that were followed or rejected, with their events;
-the retention (`fairlead.settings`); nor pruning of snapshots (`fairlead.spark.warehouse`).
+the retention (`fairlead.settings`); and pruning of snapshots (`fairlead.spark.warehouse`).
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Outcomes of outbox entries: sent, refused or discarded.
 
 Belongs here: statements that record the outcomes of many groups' entries at once; the transaction
-must have locked the groups. Does not: opening the transaction (`outbox`).
+must have locked the groups. Belongs elsewhere: opening the transaction (`outbox`).
 """
 
 from collections.abc import Mapping, Sequence

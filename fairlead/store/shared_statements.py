@@ -1,6 +1,6 @@
 """SQL statements for several modules; each function takes an open transaction's connection.
 
-Belongs here: registering and locking groups, steps of plans, reading plans. Does not:
+Belongs here: registering and locking groups, steps of plans, reading plans. Belongs elsewhere:
 opening or ending transactions (`plans`).
 """
 

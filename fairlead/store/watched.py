@@ -1,7 +1,7 @@
 """A connection to Postgres that fails when the server stops answering.
 
 Belongs here: distinguishing a server that is busy with a query from a server that is hanging or
-unreachable. Does not: time limits of queries, which the server enforces (`engine`).
+unreachable. Belongs elsewhere: time limits of queries, which the server enforces (`engine`).
 
 If only the server process hangs, the kernel of its machine still acknowledges packets, so neither
 keepalives nor `tcp_user_timeout` detect the problem.

@@ -1,7 +1,7 @@
 """Addresses of pages: a group, a review, an asset, a job's launchpad.
 
-Belongs here: composing addresses. Does not: serving the pages (`web`, Dagster), nor the texts of
-links.
+Belongs here: composing addresses. Belongs elsewhere: serving the pages (`web`, Dagster), and the
+texts of links.
 """
 
 import json

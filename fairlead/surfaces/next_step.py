@@ -1,7 +1,7 @@
 """The next step for a group, whether it follows its plan, and why it is not sampled.
 
-Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Does not: the order of
-rows, nor links.
+Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Belongs elsewhere: the
+order of rows, and links.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,7 +1,7 @@
 """Steps that a person can take, on a page, in a shell, in SQL or in Dagster.
 
-Belongs here: the steps for a version, a group, all groups. Does not: whether the database permits
-them, nor the pages that ask for a reason (`fairlead.surfaces.web`).
+Belongs here: the steps for a version, a group, all groups. Belongs elsewhere: whether the database
+permits them, and the pages that ask for a reason (`fairlead.surfaces.web`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """How to start the pipeline: its package's name, Dagster's home and configuration.
 
-Belongs here: differences between a checkout and a wheel. Does not: importing Dagster.
+Belongs here: differences between a checkout and a wheel. Belongs elsewhere: importing Dagster.
 """
 
 import os

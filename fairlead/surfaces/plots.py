@@ -1,7 +1,8 @@
 """Plots as SVG in a page: lines over time, and strips that show the owners of partitions.
 
 Belongs here: writing SVG without a library, in under a millisecond, because a group's page has
-several plots. Does not: computing the figures, nor placing a plot. Equal input gives equal SVG.
+several plots. Belongs elsewhere: computing the figures, and placing a plot. Equal input gives equal
+SVG.
 
 Names can be told apart without colours, too: by the dashes of lines, or by the letters in strips.
 """

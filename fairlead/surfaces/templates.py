@@ -1,6 +1,6 @@
 """HTML from Jinja templates, for the server's pages, reviews and surveys.
 
-Belongs here: escaping, and filters that format figures. Does not: the content of a page.
+Belongs here: escaping, and filters that format figures. Belongs elsewhere: the content of a page.
 """
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined

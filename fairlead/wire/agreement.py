@@ -1,7 +1,8 @@
 """The records of the coordination topic, by which the members of a group agree on an assignment.
 
-Belongs here: the records, their bytes, and the checks of a single record. Does not: the meaning of
-a sequence of records (`agreement_round`), nor writing and reading the topic (`agreement_log`).
+Belongs here: the records, their bytes, and the checks of a single record. Belongs elsewhere: the
+meaning of a sequence of records (`agreement_round`), and writing and reading the topic
+(`agreement_log`).
 
 Other programs may also write to the topic. So a record is valid only if the type and size of every
 value are possible in a member's record.

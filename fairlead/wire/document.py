@@ -1,8 +1,8 @@
 """The plan document, which is the value of a record in the plan topic.
 
-Belongs here: the document's format, and every check that needs only its bytes. Does not: the
-record's headers (`record`), adapting the plan to the present members (`fit`), nor who may approve
-it.
+Belongs here: the document's format, and every check that needs only its bytes. Belongs elsewhere:
+the record's headers (`record`), adapting the plan to the present members (`fit`), and who may
+approve it.
 """
 
 import hashlib

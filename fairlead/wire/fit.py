@@ -1,7 +1,7 @@
 """Fit a plan to the members that are present.
 
-Belongs here: the share of each present member. Does not: the list of members and their names
-(`members`), nor assignments without a plan (`fairlead.followers`).
+Belongs here: the share of each present member. Belongs elsewhere: the list of members and their
+names (`members`), and assignments without a plan (`fairlead.followers`).
 """
 
 import heapq

@@ -1,7 +1,7 @@
 """The members of a group as the group leader sees them, and the user data that they exchange.
 
-Belongs here: a member's name in plans, and the user data of subscriptions and assignments. Does
-not: which member gets which partition (`fit`).
+Belongs here: a member's name in plans, and the user data of subscriptions and assignments. Belongs
+elsewhere: which member gets which partition (`fit`).
 """
 
 import json

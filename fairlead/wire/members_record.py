@@ -1,7 +1,7 @@
 """Records that tell brokers the members' names in a group of the consumer protocol (KIP-848).
 
-Belongs here: writing and reading records of the members topic. Does not: the members' names
-(`members`), nor when a record is written (`fairlead.workflows`).
+Belongs here: writing and reading records of the members topic. Belongs elsewhere: the members'
+names (`members`), and when a record is written (`fairlead.workflows`).
 
 In these groups the broker assigns partitions. Its assignors know only member ids and topic ids,
 while plans contain the names of consumers and topics. So a record with the group id as its key maps

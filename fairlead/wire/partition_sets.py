@@ -1,6 +1,7 @@
 """Sets of partitions as range strings: "0-3,7" is {0, 1, 2, 3, 7}.
 
-Belongs here: range strings as in the plan topic, and shares stored as ranges. Does not: owners.
+Belongs here: range strings as in the plan topic, and shares stored as ranges. Belongs elsewhere:
+owners.
 """
 
 import re

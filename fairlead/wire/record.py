@@ -1,7 +1,7 @@
 """A record of the plan topic, as the planner writes it.
 
-Belongs here: headers, a record's identity, and the bytes that are signed. Does not: the document
-(`document`), checking records (`record_reading`), nor cryptography (`signing`).
+Belongs here: headers, a record's identity, and the bytes that are signed. Belongs elsewhere: the
+document (`document`), checking records (`record_reading`), and cryptography (`signing`).
 
 The value is a plan's document, or states that the group's plan is withdrawn. The headers contain
 the format, the kind, the version, the hash of the value, the cluster id, the topic id (`log`), the

@@ -1,7 +1,7 @@
 """Read a record of the plan topic, and check whether it is valid.
 
-Belongs here: all checks of a single record. Does not: writing records (`record`), nor the order of
-records (`fairlead.followers.core.plan_cache`).
+Belongs here: all checks of a single record. Belongs elsewhere: writing records (`record`), and the
+order of records (`fairlead.followers.core.plan_cache`).
 """
 
 import base64

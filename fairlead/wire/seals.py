@@ -1,7 +1,8 @@
 """Seals: codes by which the members of a group authenticate records in the coordination topic.
 
-Belongs here: the bytes that a seal covers, and checking seals. Does not: the content of records
-(`agreement`), the topic (`fairlead.followers.confluent`), nor plans, which are signed (`signing`).
+Belongs here: the bytes that a seal covers, and checking seals. Belongs elsewhere: the content of
+records (`agreement`), the topic (`fairlead.followers.confluent`), and plans, which are signed
+(`signing`).
 
 A seal is an HMAC with a secret that the members share. Without a secret, anyone who may write to
 the coordination topic can act as a member of any group. A seal is valid for only one group and one

@@ -1,6 +1,6 @@
 """Ed25519 signatures: the planner has the private key, followers have the public keys.
 
-Belongs here: keys as text, signing and verifying bytes. Does not: which bytes are signed
+Belongs here: keys as text, signing and verifying bytes. Belongs elsewhere: which bytes are signed
 (`record`).
 
 Needs the package `cryptography` of the extra `signed`. It is imported when a key is parsed, so that

@@ -1,6 +1,6 @@
 """Times in plans and headers, which followers in every language must read in the same way.
 
-Belongs here: the valid formats of a time. Does not: the meaning of times.
+Belongs here: the valid formats of a time. Belongs elsewhere: the meaning of times.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A report of work: the text that a consumer writes into the metadata of a committed offset.
 
-Belongs here: writing and reading the text. Does not: measuring (`followers.core.meter`), nor using
-reports (`fairlead.domain`).
+Belongs here: writing and reading the text. Belongs elsewhere: measuring (`followers.core.meter`),
+and using reports (`fairlead.domain`).
 
 The text is ASCII. Numbers are in base 36, with leading zeros to a fixed width, so that the reports
 of a whole cluster can be parsed as one array::

@@ -1,6 +1,6 @@
 """Adoption: the consumers' partitions compared with the published plan.
 
-Belongs here: adherence, and waiting for it. Does not: reading live assignments
+Belongs here: adherence, and waiting for it. Belongs elsewhere: reading live assignments
 (`fairlead.kafka`), the tables (`fairlead.store`).
 """
 

@@ -1,7 +1,7 @@
 """Automatic rollback: the previous version replaces a plan that made its group worse.
 
-Belongs here: the version to return to, and whether a person decides. Does not: detecting a
-regression (`fairlead.domain.regression`), creating the version (`rollback`), nor withdrawing a
+Belongs here: the version to return to, and whether a person decides. Belongs elsewhere: detecting a
+regression (`fairlead.domain.regression`), creating the version (`rollback`), and withdrawing a
 first plan, which has no previous version (`publication`).
 """
 

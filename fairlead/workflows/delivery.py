@@ -1,7 +1,7 @@
 """Delivery: the records that the reconciler sends and reads back.
 
-Belongs here: options of records, creating a record, reading a record as followers do. Does not: the
-order of records (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, reading a record as followers do. Belongs
+elsewhere: the order of records (`reconciling`), Kafka (`fairlead.kafka`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Differences between the plan topic and the database.
 
-Belongs here: comparing groups' newest records with their published or withdrawn versions. Does
-not: sending records again (`reconciling`).
+Belongs here: comparing groups' newest records with their published or withdrawn versions. Belongs
+elsewhere: sending records again (`reconciling`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,8 @@
 """Groups that brokers assign: send members to brokers, and trigger rebalances for new plans.
 
 Belongs here: sending the record of a group's members, and triggering rebalances while the broker's
-target assignment differs from the plan, for groups of the consumer protocol (KIP-848). Does not:
-publishing plans (`publication`), nor the adherence of consumers (`adoption`).
+target assignment differs from the plan, for groups of the consumer protocol (KIP-848). Belongs
+elsewhere: publishing plans (`publication`), and the adherence of consumers (`adoption`).
 
 Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
 """

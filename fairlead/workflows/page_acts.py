@@ -1,7 +1,7 @@
 """Rollbacks and withdrawals that people requested on pages; the planner carries them out.
 
-Belongs here: carrying out each request once, and storing the answer. Does not: the steps
-(`rollback`, `reconciling`), nor who may request steps (the database).
+Belongs here: carrying out each request once, and storing the answer. Belongs elsewhere: the steps
+(`rollback`, `reconciling`), and who may request steps (the database).
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,7 @@
 """Plan one group directly from Kafka, without Spark: a sample, the analysis, a draft.
 
 Belongs here: the steps of a Spark task (`fairlead.spark.planning`) for one group, in this process.
-Does not: the analysis (`fairlead.domain.analysis`), nor storing the decision
+Belongs elsewhere: the analysis (`fairlead.domain.analysis`), and storing the decision
 (`fairlead.workflows.proposal`).
 """
 

@@ -1,8 +1,8 @@
 """Proposal: make a draft a version, and approve it immediately if the policy allows that.
 
-Belongs here: storing and approving decisions, unless a waiting or published version is enough. Does
-not: the rules of approval (`approval`), nor a person's approval
-(`PlanStore.approve`, SQL).
+Belongs here: storing and approving decisions, unless a waiting or published version is enough.
+Belongs elsewhere: the rules of approval (`approval`), and a person's approval (`PlanStore.approve`,
+SQL).
 """
 
 from collections.abc import Collection, Sequence

@@ -1,7 +1,7 @@
 """Publication: a pass of the reconciler on a cluster, for the groups that need a pass.
 
 Belongs here: finding due groups in the database; requests from pages; a second attempt if a broker
-died. Does not: the pass (`reconciling`), nor when a pass starts (`orchestration`,
+died. Belongs elsewhere: the pass (`reconciling`), and when a pass starts (`orchestration`,
 `fairlead.surfaces.cli`).
 """
 

@@ -1,8 +1,8 @@
 """Trigger rebalances, so that brokers replace target assignments that differ from plans.
 
 Belongs here: when a trigger joins and how long it stays, and whether the target assignment agrees
-with the plan. Does not: joining and leaving (`fairlead.kafka.rebalance_trigger`), nor the plans of
-groups (`following`).
+with the plan. Belongs elsewhere: joining and leaving (`fairlead.kafka.rebalance_trigger`), and the
+plans of groups (`following`).
 """
 
 import time

@@ -1,7 +1,7 @@
 """Reconciling: one pass that makes plan topic and database agree.
 
 Belongs here: reading both sides, and carrying out each group's next step, in an order that is safe
-if a process dies or freezes between two steps. Does not: choosing the step
+if a process dies or freezes between two steps. Belongs elsewhere: choosing the step
 (`fairlead.domain.reconciliation`), the transactions (`fairlead.store.outbox`), Kafka's producer
 (`fairlead.kafka.plan_channel`).
 

@@ -1,7 +1,7 @@
 """Rollback: propose the assignment of an old version as a new version.
 
-Belongs here: conditions of a rollback, and its draft with the present lag. Does not: publishing the
-new version, which needs approval like any plan (`publication`).
+Belongs here: conditions of a rollback, and its draft with the present lag. Belongs elsewhere:
+publishing the new version, which needs approval like any plan (`publication`).
 """
 
 from collections.abc import Callable

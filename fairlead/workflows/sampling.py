@@ -1,7 +1,8 @@
 """Sampling all groups that discovery covers.
 
-Belongs here: which groups are sampled, dividing them among requests, and storing the results. Does
-not: when to sample (`sampling_interval`), nor requests to brokers (`fairlead.kafka.gateway`).
+Belongs here: which groups are sampled, dividing them among requests, and storing the results.
+Belongs elsewhere: when to sample (`sampling_interval`), and requests to brokers
+(`fairlead.kafka.gateway`).
 """
 
 import logging

@@ -1,6 +1,6 @@
 """The time between samples: as configured, or longer if samples are expensive.
 
-Belongs here: arithmetic on the cost of the newest sample. Does not: sampling (`sampling`).
+Belongs here: arithmetic on the cost of the newest sample. Belongs elsewhere: sampling (`sampling`).
 """
 
 from datetime import datetime, timedelta

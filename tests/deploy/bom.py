@@ -1,7 +1,7 @@
 """The bill of materials of the image and the sandbox in CycloneDX format, for `make bom`.
 
-Belongs here: Python packages and jars, with their licences. Does not: Debian's packages, which
-`dpkg` lists, and libraries that are bundled in a wheel.
+Belongs here: Python packages and jars, with their licences. Belongs elsewhere: Debian's packages,
+which `dpkg` lists, and libraries that are bundled in a wheel.
 """
 
 import hashlib

@@ -2,7 +2,8 @@
 
 `python -m tests.deploy.charts` updates the golden files, which are the expected manifests.
 
-Belongs here: the values, helm, and the format of golden files. Does not: checks (`test_chart`).
+Belongs here: the values, helm, and the format of golden files. Belongs elsewhere: checks
+(`test_chart`).
 """
 
 import json

@@ -3,7 +3,7 @@
 No image is downloaded: every image is based on a Debian that debootstrap installs, and Postgres and
 Prometheus are Debian's packages.
 
-Belongs here: building images and running services. Does not: checks (`test_image`).
+Belongs here: building images and running services. Belongs elsewhere: checks (`test_image`).
 """
 
 import os

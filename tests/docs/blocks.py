@@ -1,6 +1,6 @@
 """Code on documentation pages: fenced blocks, and commands within sentences.
 
-Belongs here: finding code. Does not: checking it (`pages`, `commands`).
+Belongs here: finding code. Belongs elsewhere: checking it (`pages`, `commands`).
 """
 
 import re

@@ -1,6 +1,7 @@
 """Check that commands on pages exist and accept their options.
 
-Belongs here: one check for each program. Does not: commands shown with output; `pages` runs them.
+Belongs here: one check for each program. Belongs elsewhere: commands shown with output; `pages`
+runs them.
 """
 
 import importlib

@@ -1,6 +1,7 @@
 """Write docs/figures.md: `python -m tests.docs.figures`.
 
-Belongs here: the page's text. Does not: the meaning of figures (`fairlead.domain.figures`).
+Belongs here: the page's text. Belongs elsewhere: the meaning of figures
+(`fairlead.domain.figures`).
 """
 
 from typing import Final

@@ -13,7 +13,8 @@ For each language of a fenced block there is a check:
 - toml: valid settings. properties: each line sets a value. json, yaml: valid syntax. text: the
   output of a program.
 
-Belongs here: running examples. Does not: finding blocks (`blocks`), their data (`scenario`).
+Belongs here: running examples. Belongs elsewhere: finding blocks (`blocks`), their data
+(`scenario`).
 """
 
 import ast

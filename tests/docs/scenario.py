@@ -1,8 +1,8 @@
 """The data of the documentation's examples: a week of the groups `orders` and `billing`.
 
 The stored bytes are the same each time. Belongs here: events in the groups, and people's actions.
-The product computes everything else from simulated samples (`simulated`) and stores it. Does not:
-the pages that show the week (`pages`).
+The product computes everything else from simulated samples (`simulated`) and stores it. Belongs
+elsewhere: the pages that show the week (`pages`).
 """
 
 import tomllib

@@ -1,7 +1,7 @@
 """A simulated consumer group that reads one topic: arrivals, consumption, commits, retention.
 
-Belongs here: offsets, and what brokers would return for the group. Does not: decisions about the
-group (`scenario`).
+Belongs here: offsets, and what brokers would return for the group. Belongs elsewhere: decisions
+about the group (`scenario`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

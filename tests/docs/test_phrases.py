@@ -1,7 +1,7 @@
 """Forbidden phrases, for each of which there is a plain replacement.
 
-The list has only the worst phrases. Belongs here: phrases in documentation and code. Does not:
-phrases in the output of examples (`test_pages`), because they come from the code.
+The list has only the worst phrases. Belongs here: phrases in documentation and code. Belongs
+elsewhere: phrases in the output of examples (`test_pages`), because they come from the code.
 """
 
 import re

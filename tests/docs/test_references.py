@@ -1,6 +1,6 @@
 """Names on documentation pages exist: files, tests, settings, metrics, steps, database relations.
 
-Belongs here: names within sentences. Does not: commands and examples (`test_pages`), links
+Belongs here: names within sentences. Belongs elsewhere: commands and examples (`test_pages`), links
 (`test_site`).
 """
 

@@ -1,6 +1,6 @@
 """Ask one Java process questions about the jar's classes.
 
-Belongs here: starting and asking Checks.java. Does not: the expected answers.
+Belongs here: starting and asking Checks.java. Belongs elsewhere: the expected answers.
 """
 
 import json

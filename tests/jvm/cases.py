@@ -1,6 +1,6 @@
 """Small random plans and groups with edge cases, for comparing the decisions of two languages.
 
-Belongs here: drawing cases. Does not: assertions.
+Belongs here: drawing cases. Belongs elsewhere: assertions.
 """
 
 import random

@@ -1,6 +1,6 @@
 """Jars that only tests need, downloaded once per user by PySpark's own Ivy.
 
-Belongs here: the download. Does not: the lists of jars.
+Belongs here: the download. Belongs elsewhere: the lists of jars.
 """
 
 import os

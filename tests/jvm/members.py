@@ -1,6 +1,6 @@
 """Java consumers in separate processes.
 
-Belongs here: starting them and reading their states. Does not: assertions.
+Belongs here: starting them and reading their states. Belongs elsewhere: assertions.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Helpers for a broker that follows plans, and for plain KIP-848 consumers in its groups.
 
-Belongs here: actions in tests of the broker's assignor. Does not: assertions.
+Belongs here: actions in tests of the broker's assignor. Belongs elsewhere: assertions.
 """
 
 import threading

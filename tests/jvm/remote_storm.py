@@ -1,7 +1,7 @@
 """Random events for a group of plain consumers whose broker follows plans (KIP-848).
 
-Belongs here: differences from `tests.fairlead.followers.storm`, which are the planner's actions
-and the check that the group has settled. Does not: the checks at the end.
+Belongs here: differences from `tests.fairlead.followers.storm`, which are the planner's actions and
+the check that the group has settled. Belongs elsewhere: the checks at the end.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Run Spring's listener containers, whose consumers report their work, in a Java process.
 
-Belongs here: downloading Spring, and running the process. Does not: assertions.
+Belongs here: downloading Spring, and running the process. Belongs elsewhere: assertions.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Report the services, JVMs and time of a test run; fail a run that starts too many services.
 
 Belongs here: the limits, the tests that may start services of their own, with reasons, and the
-report. Does not: recording a start (`sitecustomize`).
+report. Belongs elsewhere: recording a start (`sitecustomize`).
 """
 
 import json

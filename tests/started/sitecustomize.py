@@ -1,7 +1,7 @@
 """Record the services and JVMs that a test process starts.
 
 Python imports a module of this name at its start. Belongs here: code that runs first in each test
-process. Does not: the limits (`limits`).
+process. Belongs elsewhere: the limits (`limits`).
 """
 
 import gc

@@ -1,7 +1,7 @@
 """Services for the UI's tests: those of `make dev`, started at the same time.
 
-Belongs here: starting and stopping services. Does not: the contents of pages (the tests), the
-browser (`browser`).
+Belongs here: starting and stopping services. Belongs elsewhere: the contents of pages (the tests),
+the browser (`browser`).
 """
 
 import os

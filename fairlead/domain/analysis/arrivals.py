@@ -1,7 +1,7 @@
 """Arrival rates of partitions.
 
-Belongs here: arrival rates and their uncertainty, from end offsets. Does not: capacities of members
-(`capacities`).
+Belongs here: arrival rates and their uncertainty, from end offsets. Belongs elsewhere: capacities
+of members (`capacities`).
 
 A partition's rate is its mean over the longest stretch of steps up to now, at most an hour, in
 which the rate seems constant. Going back in time, the stretch ends where earlier arrivals differ

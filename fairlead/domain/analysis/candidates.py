@@ -1,7 +1,7 @@
 """Candidates: the assignments of assignors, with their forecasts and savings.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
-Does not: choosing a candidate (`decide`).
+Belongs elsewhere: choosing a candidate (`decide`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Capacities of members, measured while members have a backlog.
 
 Belongs here: capacities and lower bounds from samples, remembering them, and assumptions about
-members that were never at their limit. Does not: which lag is a backlog (`commits`).
+members that were never at their limit. Belongs elsewhere: which lag is a backlog (`commits`).
 
 - A member with a backlog throughout several steps was *at its limit*: it consumed at its capacity,
   which is thus *measured*.

@@ -1,7 +1,7 @@
 """How applications commit: intervals between commits, and the lag that stays without arrivals.
 
 Belongs here: which steps between samples have commits, and how long partitions wait for a commit.
-Does not: which lag is a backlog (`commits`), nor what makes no progress (`stalled`).
+Belongs elsewhere: which lag is a backlog (`commits`), and what makes no progress (`stalled`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Findings from commits: how much of a lag is a backlog, and what makes no progress.
 
 Belongs here: distinguishing records that wait from records that were read and not yet committed.
-Does not: capacities of members (`capacities`), nor conclusions (`diagnosis`).
+Belongs elsewhere: capacities of members (`capacities`), and conclusions (`diagnosis`).
 
 The lag of a sample is a backlog plus the records read since the last commit. How to distinguish
 the two depends on how the application commits:

@@ -1,7 +1,7 @@
 """Costs: how much longer a record of a partition takes than a usual record of the group.
 
 Belongs here: distinguishing slow consumers from expensive partitions by reported seconds per
-record. Does not: measuring the seconds (`reported_work`), nor speeds (`capacities`).
+record. Belongs elsewhere: measuring the seconds (`reported_work`), and speeds (`capacities`).
 
 The logarithm of the seconds per record is a usual value plus deviations of the topic, the partition
 and the consumer. Most deviations are small and a few are large. So their priors are Student's t

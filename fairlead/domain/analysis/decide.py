@@ -1,7 +1,7 @@
 """Last step of the analysis: whether a group gets a plan, and which.
 
-Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Does not:
-the earlier steps (`steps`), nor the rules of assignment (`assignors`).
+Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Belongs
+elsewhere: the earlier steps (`steps`), and the rules of assignment (`assignors`).
 """
 
 from collections.abc import Mapping, Sequence

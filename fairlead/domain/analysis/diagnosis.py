@@ -1,7 +1,7 @@
 """Fourth step of the analysis: what is wrong with a group, with names and evidence.
 
-Belongs here: the definitions of diagnoses and their order. Does not: the figures (`estimate`,
-`forecast`), nor whether a plan would help (`decide`).
+Belongs here: the definitions of diagnoses and their order. Belongs elsewhere: the figures
+(`estimate`, `forecast`), and whether a plan would help (`decide`).
 
 `_diagnose` and `_problem` check in this order; the first definition that applies is the
 diagnosis:

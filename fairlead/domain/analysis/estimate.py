@@ -1,7 +1,8 @@
 """Second step of the analysis: estimates for partitions and consumers, from observations.
 
-Belongs here: combining arrival rates, costs, speeds and backlogs into one result. Does not: reading
-samples (`read`), the single estimates (`arrivals`, `costs`, `capacities`), nor `forecast`.
+Belongs here: combining arrival rates, costs, speeds and backlogs into one result. Belongs
+elsewhere: reading samples (`read`), the single estimates (`arrivals`, `costs`, `capacities`), and
+`forecast`.
 """
 
 from collections.abc import Mapping

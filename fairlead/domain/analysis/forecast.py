@@ -1,7 +1,7 @@
 """Third step of the analysis: time lag and utilisation of an assignment at the horizon.
 
-Belongs here: the figures by which assignments are compared. Does not: the estimates from which
-these are computed (`arrivals`, `commits`, `capacities`).
+Belongs here: the figures by which assignments are compared. Belongs elsewhere: the estimates from
+which these are computed (`arrivals`, `commits`, `capacities`).
 
 If a member gets `a` records a second, can process `c`, and has a backlog of `B`, its backlog at the
 horizon H is max(0, B + (a - c) H), and its time lag is this backlog divided by `a`.

@@ -1,7 +1,8 @@
 """Costs of records without reports, inferred from what consumers read at their limit.
 
 Belongs here: distinguishing slow consumers from expensive partitions by their reading speed while
-records wait. Does not: finding consumers with a backlog (`commits`), nor reported work (`costs`).
+records wait. Belongs elsewhere: finding consumers with a backlog (`commits`), and reported work
+(`costs`).
 
 A consumer at its limit spends all its time on its records. Let c be the cost of a record of each
 partition, and v the speed of the consumer in usual records a second. If the consumer reads n

@@ -1,7 +1,7 @@
 """When retention deletes records that a group has not read.
 
 Belongs here: the speed of the first offsets of logs, and the time until they overtake the group.
-Does not: reading speeds (`capacities`).
+Belongs elsewhere: reading speeds (`capacities`).
 
 Kafka deletes whole segments, so the first offset of a log stays the same for a while and then
 jumps. Since its last jump, the first offset is assumed to have moved along the line through the

@@ -1,7 +1,7 @@
 """Reader sets: members that share topics, and so can take over partitions from each other.
 
-Belongs here: sets of members by their subscriptions. Does not: capacities (`capacities`), nor the
-diagnosis (`diagnosis`).
+Belongs here: sets of members by their subscriptions. Belongs elsewhere: capacities (`capacities`),
+and the diagnosis (`diagnosis`).
 
 A *reader set* consists of members that share topics, directly or through other members, and of
 these topics with their partitions. No member outside the set subscribes to these topics. The number

@@ -1,7 +1,7 @@
 """Traffic between racks: bytes that a group reads from brokers in other racks.
 
-Belongs here: bytes a second of each partition, and the traffic of an assignment. Does not: arrivals
-(`arrivals`), nor reducing traffic (`assignors.rack_traffic`).
+Belongs here: bytes a second of each partition, and the traffic of an assignment. Belongs elsewhere:
+arrivals (`arrivals`), and reducing traffic (`assignors.rack_traffic`).
 
 A consumer reads each record once. So the traffic is what arrives in partitions whose owner is in
 another rack. The mean size of a record is the size of a log divided by its number of offsets.

@@ -1,7 +1,7 @@
 """First step of the analysis: observations from the samples of a group.
 
-Belongs here: cleaning samples, and choosing the samples to use. Does not: reading arrivals, commits
-and reported work (`arrivals`, `commits`, `reported_work`).
+Belongs here: cleaning samples, and choosing the samples to use. Belongs elsewhere: reading
+arrivals, commits and reported work (`arrivals`, `commits`, `reported_work`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Seconds per record and busy shares of consumers, from their reports of work.
 
-Belongs here: checking reported counters, and adding up their differences between samples. Does not:
-reading reports (`fairlead.domain.samples.work_columns`), nor comparing partitions (`costs`).
+Belongs here: checking reported counters, and adding up their differences between samples. Belongs
+elsewhere: reading reports (`fairlead.domain.samples.work_columns`), and comparing partitions
+(`costs`).
 
 A difference between two reports counts if the same consumer wrote both with the same token (one for
 each run of a consumer). Every client that may commit for a group could write false reports. So

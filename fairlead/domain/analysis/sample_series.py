@@ -1,7 +1,7 @@
 """Offset samples of a group: offsets and owners of its partitions at several times.
 
-Belongs here: the arrays of samples, and differences between samples. Does not: taking samples
-(`fairlead.kafka`), nor observations from them (`read`).
+Belongs here: the arrays of samples, and differences between samples. Belongs elsewhere: taking
+samples (`fairlead.kafka`), and observations from them (`read`).
 """
 
 from dataclasses import dataclass, replace

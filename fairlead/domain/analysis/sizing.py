@@ -1,7 +1,7 @@
 """Number of consumers that a group needs, if each partition has one reader.
 
-Belongs here: the smallest number that keeps up, and what to do if more consumers do not help. Does
-not: capacities (`capacities`).
+Belongs here: the smallest number that keeps up, and what to do if more consumers do not help.
+Belongs elsewhere: capacities (`capacities`).
 """
 
 from bisect import bisect_left, insort

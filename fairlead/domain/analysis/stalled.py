@@ -1,7 +1,7 @@
 """Members that commit nothing, and partitions that make less progress than others.
 
 Belongs here: the definitions of silent members, and of foreign, stuck and throttled partitions.
-Does not: which lag is a backlog (`commits`), nor the diagnosis of a group (`diagnosis`).
+Belongs elsewhere: which lag is a backlog (`commits`), and the diagnosis of a group (`diagnosis`).
 """
 
 from dataclasses import dataclass

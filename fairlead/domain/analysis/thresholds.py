@@ -1,7 +1,7 @@
 """Thresholds that several steps of the analysis share.
 
-Belongs here: numbers with one meaning in more than one module. Does not: thresholds of a single
-rule, which are in the module of that rule.
+Belongs here: numbers with one meaning in more than one module. Belongs elsewhere: thresholds of a
+single rule, which are in the module of that rule.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Sentences about the reported work of a group.
 
-Belongs here: naming expensive partitions and slow consumers. Does not: computing the figures
-(`reported_work`, `costs`).
+Belongs here: naming expensive partitions and slow consumers. Belongs elsewhere: computing the
+figures (`reported_work`, `costs`).
 """
 
 from typing import Final

@@ -1,8 +1,9 @@
 """Questions and answers of `fairlead decide` as JSON objects, one a line.
 
-Belongs here: validating a line, and converting it to arrays. Does not: the analysis (`decide`), its
-memory (`memory`), nor reading lines and writing errors (`fairlead.common.json_lines`). A line has
-the whole input of a decision. The caller puts the `memory` of an answer into the next question.
+Belongs here: validating a line, and converting it to arrays. Belongs elsewhere: the analysis
+(`decide`), its memory (`memory`), and reading lines and writing errors
+(`fairlead.common.json_lines`). A line has the whole input of a decision. The caller puts the
+`memory` of an answer into the next question.
 """
 
 from collections.abc import Mapping

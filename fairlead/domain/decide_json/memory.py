@@ -1,7 +1,7 @@
 """The memory in an answer of `fairlead decide`: JSON that the caller returns in the next question.
 
-Belongs here: writing a memory of limited size, and validating one. Does not: the rest of a line
-(`lines`).
+Belongs here: writing a memory of limited size, and validating one. Belongs elsewhere: the rest of a
+line (`lines`).
 """
 
 import json

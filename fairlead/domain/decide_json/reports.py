@@ -1,7 +1,7 @@
 """Parse the reports of work in a line of `fairlead decide`.
 
-Belongs here: the format of reports. Does not: the rest of a line (`lines`), nor ignoring impossible
-reports (`reported_work`).
+Belongs here: the format of reports. Belongs elsewhere: the rest of a line (`lines`), and ignoring
+impossible reports (`reported_work`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,8 +2,8 @@
 
 Belongs here: the columns, filling them from the responses of brokers, and reading them by
 partition. Modules of this package turn samples into `arrays`, `lag`, and `questions` for the
-analysis. Does not: requests to brokers (`fairlead.kafka.gateway`), storing samples
-(`fairlead.archive`), nor analysing them (`fairlead.domain.analysis`).
+analysis. Belongs elsewhere: requests to brokers (`fairlead.kafka.gateway`), storing samples
+(`fairlead.archive`), and analysing them (`fairlead.domain.analysis`).
 
 A row has lists for the group's topics, partitions and members, so that a sample of all groups has
 thousands of rows, not millions. Example: topic a has two partitions, topic b has three::

@@ -1,7 +1,7 @@
 """Samples of one group as numpy arrays, for the analysis.
 
-Belongs here: choosing and ordering samples, and arrays over the partitions that exist now. Does
-not: storing samples (`archive`), nor analysing them (`fairlead.domain.analysis`).
+Belongs here: choosing and ordering samples, and arrays over the partitions that exist now. Belongs
+elsewhere: storing samples (`archive`), and analysing them (`fairlead.domain.analysis`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Racks and log sizes of a group's partitions, from its samples.
 
-Belongs here: arrays over the partitions that exist now. Does not: traffic between racks
+Belongs here: arrays over the partitions that exist now. Belongs elsewhere: traffic between racks
 (`fairlead.domain.analysis.racks`).
 """
 

@@ -1,7 +1,7 @@
 """Lag, rates, time lag and status of a group's partitions.
 
-Belongs here: the definitions of these figures. Does not: reading samples (`archive`), nor planning
-(`fairlead.domain.analysis`).
+Belongs here: the definitions of these figures. Belongs elsewhere: reading samples (`archive`), and
+planning (`fairlead.domain.analysis`).
 
 Lag counts the records that still exist, as in KAFKA-5337: with a commit, end - committed; without a
 commit, 0 if the reset policy is `latest`, else end - begin; never below 0. Consequently

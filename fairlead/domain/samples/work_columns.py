@@ -1,7 +1,8 @@
 """The columns of samples with reports of work.
 
-Belongs here: filling the columns from the metadata of commits. Does not: the text of a report
-(`fairlead.wire.work_report`), nor computing figures (`fairlead.domain.analysis.reported_work`).
+Belongs here: filling the columns from the metadata of commits. Belongs elsewhere: the text of a
+report (`fairlead.wire.work_report`), and computing figures
+(`fairlead.domain.analysis.reported_work`).
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Follow plans with aiokafka: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
-Belongs here: aiokafka's consumer and assignor interface. Does not: decisions (`follower`), nor
-reading the plan topic (`plan_source`).
+Belongs here: aiokafka's consumer and assignor interface. Belongs elsewhere: decisions (`follower`),
+and reading the plan topic (`plan_source`).
 
 ::
 

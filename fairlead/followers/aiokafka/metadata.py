@@ -1,7 +1,7 @@
 """A subscription with a member's rack, which aiokafka does not support.
 
-Belongs here: the bytes of version 3 of the subscription (KIP-881). Does not: the values in it
-(`consumer`).
+Belongs here: the bytes of version 3 of the subscription (KIP-881). Belongs elsewhere: the values in
+it (`consumer`).
 
 Members that know only older versions can read it, since each version only appends fields.
 """

@@ -1,7 +1,8 @@
 """Read the plan topic with aiokafka.
 
 Belongs here: finding the partition that holds a group's key, and reading it on a separate event
-loop, so that the application's loop does not wait. Does not: the meaning of records (`plan_cache`).
+loop, so that the application's loop does not wait. Belongs elsewhere: the meaning of records
+(`plan_cache`).
 """
 
 import asyncio

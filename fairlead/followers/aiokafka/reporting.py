@@ -1,6 +1,7 @@
 """Add reports of work to all commits of aiokafka, and measure when it waits for records.
 
-Belongs here: wrapping the client's private methods. Does not: measuring (`followers.core.meter`).
+Belongs here: wrapping the client's private methods. Belongs elsewhere: measuring
+(`followers.core.meter`).
 
 aiokafka 0.14 has no public way to add metadata to automatic commits. So this module wraps the
 coordinator's `_do_commit_offsets`, which sends all commits, automatic or not. If there are no

@@ -1,7 +1,7 @@
 """The rebalance listener that KIP-54 recommends, for aiokafka.
 
-Belongs here: aiokafka's callbacks, and recognising that the group dropped the member. Does not:
-comparing assignments (`holdings`).
+Belongs here: aiokafka's callbacks, and recognising that the group dropped the member. Belongs
+elsewhere: comparing assignments (`holdings`).
 """
 
 import inspect

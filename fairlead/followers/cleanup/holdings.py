@@ -1,7 +1,7 @@
 """Track the partitions for which a consumer has local state, as KIP-54 recommends.
 
-Belongs here: the partitions that a rebalance removes and adds. Does not: a client's listener
-(`kafka_python`, `aiokafka`).
+Belongs here: the partitions that a rebalance removes and adds. Belongs elsewhere: a client's
+listener (`kafka_python`, `aiokafka`).
 """
 
 from collections.abc import Callable, Collection

@@ -1,6 +1,6 @@
 """The rebalance listener that KIP-54 recommends, for kafka-python.
 
-Belongs here: kafka-python's callbacks. Does not: comparing assignments (`holdings`).
+Belongs here: kafka-python's callbacks. Belongs elsewhere: comparing assignments (`holdings`).
 """
 
 from kafka import ConsumerRebalanceListener, TopicPartition

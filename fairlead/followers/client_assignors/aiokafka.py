@@ -1,7 +1,7 @@
 """Fairlead's assignors as partition assignors of aiokafka consumers, without plans.
 
-Belongs here: aiokafka's assignor interface, and its clients for lags. Does not: the leader's
-decision (`rule`), nor following plans (`aiokafka`).
+Belongs here: aiokafka's assignor interface, and its clients for lags. Belongs elsewhere: the
+leader's decision (`rule`), and following plans (`aiokafka`).
 
 ::
 

@@ -1,7 +1,7 @@
 """Fairlead's assignors as partition assignors of kafka-python consumers, without plans.
 
-Belongs here: kafka-python's assignor interface, and its admin client for lags. Does not: the
-leader's decision (`rule`), nor following plans (`kafka_python`).
+Belongs here: kafka-python's assignor interface, and its admin client for lags. Belongs elsewhere:
+the leader's decision (`rule`), and following plans (`kafka_python`).
 
 ::
 

@@ -1,6 +1,7 @@
 """Lags for a group leader that assigns by lag.
 
-Belongs here: the time limit, and the definition of lag (KAFKA-5337). Does not: a client's requests.
+Belongs here: the time limit, and the definition of lag (KAFKA-5337). Belongs elsewhere: a client's
+requests.
 """
 
 import logging

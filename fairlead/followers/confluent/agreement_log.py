@@ -1,8 +1,8 @@
 """Read and write a group's records in the coordination topic, through which its members agree.
 
-Belongs here: requests to Kafka about the coordination topic, and sending and reading records. Does
-not: the content of records (`fairlead.wire.agreement`), their meaning (`agreement_round`), nor
-reconnecting (`log_listener`).
+Belongs here: requests to Kafka about the coordination topic, and sending and reading records.
+Belongs elsewhere: the content of records (`fairlead.wire.agreement`), their meaning
+(`agreement_round`), and reconnecting (`log_listener`).
 
 All records of a group are in one partition of the topic, because their key is the group id.
 """

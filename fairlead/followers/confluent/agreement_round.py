@@ -1,7 +1,7 @@
 """The rules of an agreement round, in which the members of one generation agree through a log.
 
-Belongs here: the rules, as one member applies them to each record. Does not: the records
-(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, nor the consequences of a verdict
+Belongs here: the rules, as one member applies them to each record. Belongs elsewhere: the records
+(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, and the consequences of a verdict
 (`generation`, `member`).
 
 Every member announces itself once, and thereby gives up the partitions that range assigned to it.

@@ -1,6 +1,6 @@
 """Kafka clients that the followers of one process share, and requests that several modules make.
 
-Belongs here: sharing of clients, and their lifetime. Does not: topics and records
+Belongs here: sharing of clients, and their lifetime. Belongs elsewhere: topics and records
 (`agreement_log`, `plan_source`).
 
 A client needs threads and connections even while it is not used. So followers with equal connection

@@ -1,7 +1,7 @@
 """A PlanConsumer's configuration.
 
-Belongs here: checking settings, and selecting those of a follower's own clients. Does not: opening
-connections.
+Belongs here: checking settings, and selecting those of a follower's own clients. Belongs elsewhere:
+opening connections.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
-Belongs here: confluent-kafka's consumer and its callbacks. Does not: the effect of a callback
-(`member`), agreement between members (`generation`, `agreement_round`), nor the log
+Belongs here: confluent-kafka's consumer and its callbacks. Belongs elsewhere: the effect of a
+callback (`member`), agreement between members (`generation`, `agreement_round`), and the log
 (`agreement_log`).
 
 librdkafka has no pluggable assignors. So the group uses Kafka's `range`, and then its members

@@ -1,8 +1,8 @@
 """One member's part in one generation of its group, from the assignment by range to a verdict.
 
 Belongs here: announcing the member, waiting with time limits, and writing an assignment record when
-it is the member's turn. Does not: the rules that all members share (`agreement_round`), nor joining
-the group and owning partitions (`member`).
+it is the member's turn. Belongs elsewhere: the rules that all members share (`agreement_round`),
+and joining the group and owning partitions (`member`).
 """
 
 from collections.abc import Iterator

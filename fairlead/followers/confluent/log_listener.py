@@ -1,8 +1,8 @@
 """Keep a group's part of the coordination topic open, and confirm that reads and writes work.
 
 Belongs here: opening, reconnecting, reporting problems, and marks: test records by which a member
-confirms that the log works. Does not: the consequences of a new log for a member (`member`), nor
-requests to Kafka (`agreement_log`).
+confirms that the log works. Belongs elsewhere: the consequences of a new log for a member
+(`member`), and requests to Kafka (`agreement_log`).
 """
 
 import logging

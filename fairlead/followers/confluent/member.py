@@ -1,8 +1,8 @@
 """One consumer's membership in its group, as a state machine.
 
 Belongs here: the states and the steps between them; joining, owning and leaving; repair after an
-interrupted call. Does not: the client library's types (`consumer`), the agreement round of one
-generation (`generation`, `agreement_round`), nor the log (`log_listener`).
+interrupted call. Belongs elsewhere: the client library's types (`consumer`), the agreement round of
+one generation (`generation`, `agreement_round`), and the log (`log_listener`).
 
 A member announces itself only if it has read all records of a generation, so it reads the log
 before it joins. Otherwise it keeps its share from range, which no assignment record assigns. A

@@ -1,7 +1,7 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: finding and reading the partition that holds a group's key. Does not: the meaning of
-records (`plan_cache`).
+Belongs here: finding and reading the partition that holds a group's key. Belongs elsewhere: the
+meaning of records (`plan_cache`).
 """
 
 from collections.abc import Mapping

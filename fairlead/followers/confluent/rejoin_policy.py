@@ -1,7 +1,7 @@
 """Decide when a confluent-kafka member requests another rebalance.
 
-Belongs here: the reasons, and how long to wait for other members' requests. Does not: the result of
-a rebalance (`agreement_round`), nor whether this member may request one (`member`).
+Belongs here: the reasons, and how long to wait for other members' requests. Belongs elsewhere: the
+result of a rebalance (`agreement_round`), and whether this member may request one (`member`).
 
 A rebalance interrupts the whole group. So a member that is left out repeatedly waits longer before
 each request. If one rebalance is enough for all members, each member draws a random delay, and the

@@ -1,7 +1,7 @@
 """Add reports of work to all commits of confluent-kafka.
 
-Belongs here: storing offsets with reports, which librdkafka then commits. Does not: measuring
-(`followers.core.meter`).
+Belongs here: storing offsets with reports, which librdkafka then commits. Belongs elsewhere:
+measuring (`followers.core.meter`).
 
 A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset without
 metadata when it returns a message. So this module sets `enable.auto.offset.store=false` and stores

@@ -1,8 +1,8 @@
 """Cooperative rebalances (KIP-429): a member gives up a partition before another member gets it.
 
-Belongs here: the part of a decision that can take effect immediately. Does not: the decision
-(`plan_or_fallback`), nor the second round, which client libraries start: a member that has given up
-partitions joins again.
+Belongs here: the part of a decision that can take effect immediately. Belongs elsewhere: the
+decision (`plan_or_fallback`), and the second round, which client libraries start: a member that has
+given up partitions joins again.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """One consumer's follower: reads plans, decides as group leader, and requests rebalances.
 
-Belongs here: a follower's part in rebalances. Does not: the types and callbacks of client libraries
-(each has its own package), nor the rules (`plan_or_fallback`, `rejoin`).
+Belongs here: a follower's part in rebalances. Belongs elsewhere: the types and callbacks of client
+libraries (each has its own package), and the rules (`plan_or_fallback`, `rejoin`).
 """
 
 import logging

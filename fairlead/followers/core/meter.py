@@ -1,8 +1,8 @@
 """Measure how long an application processes its records.
 
 Belongs here: timing the application between its calls to the client, and the report for a commit.
-Does not: a client's types and calls (one module for each client), the counters at an earlier offset
-(`progress`), nor the text of a report (`fairlead.wire.work_report`).
+Belongs elsewhere: a client's types and calls (one module for each client), the counters at an
+earlier offset (`progress`), and the text of a report (`fairlead.wire.work_report`).
 
 The meter assigns time to the record that the application is processing. It knows this record if the
 application asks for one record at a time, or iterates over one list of a batch. Other time, such as

@@ -1,6 +1,6 @@
 """Recognise applications that only pass records on to threads or tasks.
 
-Belongs here: the decision, from totals of the meter. Does not: timing (`meter`).
+Belongs here: the decision, from totals of the meter. Belongs elsewhere: timing (`meter`).
 
 Such an application takes the same short time for nearly every record. The mean time per record
 cannot show this, because on a busy machine a few long interruptions by other processes multiply the

@@ -1,7 +1,7 @@
 """The last valid plan of one group, updated with each record of the plan topic.
 
-Belongs here: the effect of a record, which depends on earlier records. Does not: fetching records
-(`plan_reader`), nor validating a single record (`fairlead.wire.record_reading`).
+Belongs here: the effect of a record, which depends on earlier records. Belongs elsewhere: fetching
+records (`plan_reader`), and validating a single record (`fairlead.wire.record_reading`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """A group leader's decision at a rebalance: follow the plan if possible, otherwise assign by range.
 
-Belongs here: the choice between plan and fallback, and its reason. Does not: reading the plan
-(`plan_reader`), nor a client's own types.
+Belongs here: the choice between plan and fallback, and its reason. Belongs elsewhere: reading the
+plan (`plan_reader`), and a client's own types.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Read the plan topic in the background, so that a rebalance need not wait for it.
 
-Belongs here: the thread, connections, and whether the plan is up to date. Does not: the meaning of
-records (`plan_cache`), nor fetching records (each client's `PlanSource`).
+Belongs here: the thread, connections, and whether the plan is up to date. Belongs elsewhere: the
+meaning of records (`plan_cache`), and fetching records (each client's `PlanSource`).
 """
 
 import logging

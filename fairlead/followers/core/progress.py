@@ -1,7 +1,7 @@
 """The counters of one partition, now and at earlier offsets.
 
 Belongs here: counting each record once, and finding the counters that belong to a committed offset.
-Does not: clocks, nor assigning time to partitions (`meter`).
+Belongs elsewhere: clocks, and assigning time to partitions (`meter`).
 
 The planner ignores a report in which the number of records has grown by more than the committed
 offset. But a client may commit before the application has processed the records (aiokafka's

@@ -1,7 +1,7 @@
 """Decide when a member requests a rebalance because of a newer plan.
 
-Belongs here: which plans need a rebalance, and when. Does not: requesting it (each client's
-module).
+Belongs here: which plans need a rebalance, and when. Belongs elsewhere: requesting it (each
+client's module).
 """
 
 import random

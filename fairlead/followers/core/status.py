@@ -1,6 +1,6 @@
 """A follower's status: which partitions it owns, by which rule, and why it follows no plan.
 
-Belongs here: the status, and since when it applies. Does not: the events that change it
+Belongs here: the status, and since when it applies. Belongs elsewhere: the events that change it
 (`follower`, `fairlead.followers.confluent.member`).
 """
 

@@ -1,7 +1,7 @@
 """Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
-Belongs here: kafka-python's consumer and assignor interface. Does not: decisions (`follower`), nor
-reading the plan topic (`plan_source`).
+Belongs here: kafka-python's consumer and assignor interface. Belongs elsewhere: decisions
+(`follower`), and reading the plan topic (`plan_source`).
 
 ::
 

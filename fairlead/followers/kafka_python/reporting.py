@@ -1,6 +1,6 @@
 """Add reports of work to all commits of kafka-python.
 
-Belongs here: wrapping the client's method that sends commits. Does not: measuring
+Belongs here: wrapping the client's method that sends commits. Belongs elsewhere: measuring
 (`followers.core.meter`).
 
 kafka-python 3.0 has no public way to add metadata to automatic commits. So this module wraps the

@@ -1,6 +1,6 @@
 """Tables of the analysis: speeds of members, and diagnoses of groups.
 
-Belongs here: what the next analysis starts from, and the history of diagnoses. Does not:
+Belongs here: what the next analysis starts from, and the history of diagnoses. Belongs elsewhere:
 decisions (`plan.DecisionRow`). Planners write these tables through functions in `migrations/sql`.
 """
 

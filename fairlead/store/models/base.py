@@ -1,6 +1,6 @@
 """The base class of all tables, and the columns of an assignment's metrics.
 
-Belongs here: the schemas, the naming of constraints, Postgres types. Does not: tables.
+Belongs here: the schemas, the naming of constraints, Postgres types. Belongs elsewhere: tables.
 """
 
 from datetime import datetime

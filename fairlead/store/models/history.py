@@ -1,6 +1,6 @@
 """Tables of measurements over time: balance, adoption and lag, and their summaries.
 
-Belongs here: history that grows with every sample and is pruned. Does not: plans (`plan`).
+Belongs here: history that grows with every sample and is pruned. Belongs elsewhere: plans (`plan`).
 
 Histories are partitioned by day. They have no foreign keys, since dropping a day would lock the
 referenced table. `PlanStore` is their only writer. Triggers update the summaries

@@ -1,7 +1,7 @@
 """Tables of decisions, plans, and the steps in a plan's life.
 
-Belongs here: rows that are written with a decision and with each step of a plan. Does not:
-measurements (`history`), nor the rules for transitions, which the trigger `plan_event_apply`
+Belongs here: rows that are written with a decision and with each step of a plan. Belongs elsewhere:
+measurements (`history`), and the rules for transitions, which the trigger `plan_event_apply`
 enforces.
 """
 

@@ -1,7 +1,7 @@
 """A recorded group as a simulated world: arrivals, and which members were present.
 
-Belongs here: converting samples to arrays. Does not: how fast members were (`speeds`), reading
-samples (`replays`), nor running assignors in the world (`replay`). No I/O.
+Belongs here: converting samples to arrays. Belongs elsewhere: how fast members were (`speeds`),
+reading samples (`replays`), and running assignors in the world (`replay`). No I/O.
 
 Arrivals do not depend on the assignment, so a replay uses the recorded arrivals.
 """

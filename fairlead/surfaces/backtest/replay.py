@@ -1,8 +1,8 @@
 """Replay a recorded group with one assignor: what would have happened, and at what cost.
 
-Belongs here: running an assignor or policy, and computing figures at each sample. Does not: the
-recording (`recording`), the simulation (`fairlead.simulation`), the rules of assignors
-(`assignors`) and policies, nor summarising the result (`report`). No I/O.
+Belongs here: running an assignor or policy, and computing figures at each sample. Belongs
+elsewhere: the recording (`recording`), the simulation (`fairlead.simulation`), the rules of
+assignors (`assignors`) and policies, and summarising the result (`report`). No I/O.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """Replays of a group's samples from the archive, with one process per assignor.
 
-Belongs here: finding a group's samples, running the replays. Does not: what a replay does
-(`replay`), nor the summary (`report`).
+Belongs here: finding a group's samples, running the replays. Belongs elsewhere: what a replay does
+(`replay`), and the summary (`report`).
 """
 
 import multiprocessing

@@ -1,7 +1,7 @@
 """The result of a backtest: figures per assignor in charge, best first.
 
-Belongs here: summarising replays, as a table for people and as data for programs. Does not:
-replaying (`replay`, `replays`).
+Belongs here: summarising replays, as a table for people and as data for programs. Belongs
+elsewhere: replaying (`replay`, `replays`).
 """
 
 from collections.abc import Mapping

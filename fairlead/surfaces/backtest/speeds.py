@@ -1,6 +1,6 @@
 """How fast the members of a recorded group were.
 
-Belongs here: measuring speeds hour by hour, and assumptions for the other hours. Does not:
+Belongs here: measuring speeds hour by hour, and assumptions for the other hours. Belongs elsewhere:
 the estimator itself (`fairlead.domain.analysis.capacities`).
 """
 

@@ -1,6 +1,7 @@
 """Arguments that commands share, shell completion, and access to the database.
 
-Belongs here: code that several command groups share. Does not: queries (`fairlead.store.queries`).
+Belongs here: code that several command groups share. Belongs elsewhere: queries
+(`fairlead.store.queries`).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """`fairlead assign`, `fairlead partition`, `fairlead decide`: JSON lines in, JSON lines out.
 
-Belongs here: the commands. Does not: the content of a line (`assign_answers`,
-`fairlead.domain.decide_json.lines`), nor the line protocol (`fairlead.common.json_lines`).
+Belongs here: the commands. Belongs elsewhere: the content of a line (`assign_answers`,
+`fairlead.domain.decide_json.lines`), and the line protocol (`fairlead.common.json_lines`).
 """
 
 import json

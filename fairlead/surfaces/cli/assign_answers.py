@@ -1,7 +1,8 @@
 """Answers of `fairlead assign` (for a problem) and `fairlead partition` (for a record's key).
 
-Belongs here: the content of a line. Does not: the line protocol (`fairlead.common.json_lines`), the
-rules themselves (`assignors`). Imports neither Kafka, Postgres nor Spark.
+Belongs here: the content of a line. Belongs elsewhere: the line protocol
+(`fairlead.common.json_lines`), the rules themselves (`assignors`). Imports neither Kafka, Postgres
+nor Spark.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """`fairlead backtest`: replay recorded samples with other assignors or policies.
 
-Belongs here: the command's arguments, and where its output goes. Does not: replaying and
+Belongs here: the command's arguments, and where its output goes. Belongs elsewhere: replaying and
 summarising (`fairlead.surfaces.backtest`).
 """
 

@@ -1,7 +1,7 @@
 """`fairlead db`: the schema and size of Fairlead's database, and psql.
 
-Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Does not: how
-migrations are run, nor which history may be removed.
+Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Belongs
+elsewhere: how migrations are run, and which history may be removed.
 """
 
 import os

@@ -1,6 +1,6 @@
 """`fairlead doctor`: check the installation.
 
-Belongs here: how findings are printed. Does not: the checks (`fairlead.surfaces.doctor`).
+Belongs here: how findings are printed. Belongs elsewhere: the checks (`fairlead.surfaces.doctor`).
 """
 
 from dataclasses import asdict

@@ -1,6 +1,6 @@
 """`fairlead freeze`, `fairlead unfreeze`: stop and resume sending new plans.
 
-Belongs here: what these commands ask and print. Does not: what a freeze stops
+Belongs here: what these commands ask and print. Belongs elsewhere: what a freeze stops
 (`fairlead.store.freezes`).
 """
 

@@ -1,7 +1,7 @@
 """`fairlead keys`: report the keys that make a partition hot, and the effect of more partitions.
 
-Belongs here: arguments, and the tables of the report. Does not: sampling
-(`fairlead.workflows.key_sampling`), nor the report (`fairlead.domain.key_report`).
+Belongs here: arguments, and the tables of the report. Belongs elsewhere: sampling
+(`fairlead.workflows.key_sampling`), and the report (`fairlead.domain.key_report`).
 """
 
 from collections.abc import Mapping

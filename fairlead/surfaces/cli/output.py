@@ -1,7 +1,7 @@
 """Output of commands: lines and tables for people, one JSON document for programs.
 
 Belongs here: the formats that all commands share. All text for people is printed from here, so that
-`visible` makes it safe for terminals. Does not: the columns of a command.
+`visible` makes it safe for terminals. Belongs elsewhere: the columns of a command.
 """
 
 import json

@@ -1,6 +1,6 @@
 """`fairlead plan`: sample, diagnose and plan one group in seconds, without Dagster and Spark.
 
-Belongs here: the command and its output. Does not: planning
+Belongs here: the command and its output. Belongs elsewhere: planning
 (`fairlead.workflows.planning_one_group`).
 """
 

@@ -1,7 +1,7 @@
 """`fairlead plans approve | reject | publish | rollback | withdraw`: a person's steps for a plan.
 
-Belongs here: previews, confirmation, and the result of a step. Does not: the
-steps themselves (`fairlead.store`, `fairlead.workflows`).
+Belongs here: previews, confirmation, and the result of a step. Belongs elsewhere: the steps
+themselves (`fairlead.store`, `fairlead.workflows`).
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """`fairlead policy`: which policy decides on a group.
 
-Belongs here: showing the explanation. Does not: computing it (`fairlead.domain.explanation`).
+Belongs here: showing the explanation. Belongs elsewhere: computing it
+(`fairlead.domain.explanation`).
 """
 
 from dataclasses import asdict

@@ -1,7 +1,8 @@
 """The default cluster of commands without settings: the sandbox that runs in this checkout.
 
-Belongs here: finding the sandbox, confirmation before a change, and the output of `--version`. Does
-not: the settings themselves (`fairlead.settings`), running a sandbox (`fairlead.sandbox`).
+Belongs here: finding the sandbox, confirmation before a change, and the output of `--version`.
+Belongs elsewhere: the settings themselves (`fairlead.settings`), running a sandbox
+(`fairlead.sandbox`).
 """
 
 import os

@@ -1,6 +1,7 @@
 """`fairlead sample`: sample the planned groups without Dagster, once or as a service.
 
-Belongs here: the loop and what it prints. Does not: sampling (`fairlead.workflows.sampling`).
+Belongs here: the loop and what it prints. Belongs elsewhere: sampling
+(`fairlead.workflows.sampling`).
 """
 
 import logging

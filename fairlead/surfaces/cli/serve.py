@@ -1,6 +1,6 @@
 """`fairlead serve`: metrics and pages over HTTP.
 
-Belongs here: the command. Does not: what is served (`fairlead.surfaces.web`).
+Belongs here: the command. Belongs elsewhere: what is served (`fairlead.surfaces.web`).
 """
 
 from typing import Annotated, Final

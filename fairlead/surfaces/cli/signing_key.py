@@ -1,6 +1,6 @@
 """`fairlead signing-key`: the private key that signs plans, and the public key for followers.
 
-Belongs here: printing a key pair. Does not: signing (`fairlead.wire.signing`).
+Belongs here: printing a key pair. Belongs elsewhere: signing (`fairlead.wire.signing`).
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """`fairlead survey`: diagnose every group before anything is set up.
 
-Belongs here: arguments, and when samples are taken. Does not: the diagnoses
+Belongs here: arguments, and when samples are taken. Belongs elsewhere: the diagnoses
 (`fairlead.surfaces.survey`).
 """
 

@@ -1,6 +1,6 @@
 """`fairlead up`: run all parts of the planner on this machine, until Ctrl-C.
 
-Belongs here: the command and its output. Does not: the parts (`fairlead.surfaces.up`).
+Belongs here: the command and its output. Belongs elsewhere: the parts (`fairlead.surfaces.up`).
 """
 
 import signal

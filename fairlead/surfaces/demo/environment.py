@@ -1,6 +1,6 @@
 """The environment of `fairlead demo` and `fairlead dev`: services, the schema, Dagster's home.
 
-Belongs here: environment variables for Dagster's processes. Does not: topics and consumers
+Belongs here: environment variables for Dagster's processes. Belongs elsewhere: topics and consumers
 (`topics_and_consumers`).
 """
 

@@ -1,6 +1,7 @@
 """Samples of the demo's groups every few seconds, so that planning soon has enough samples.
 
-Belongs here: the thread that takes samples. Does not: their content (`fairlead.domain.samples`).
+Belongs here: the thread that takes samples. Belongs elsewhere: their content
+(`fairlead.domain.samples`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Steady, skewed load on the demo's topics.
 
-Belongs here: the number of records for each partition over time. Does not: topics and consumers
-(`topics_and_consumers`).
+Belongs here: the number of records for each partition over time. Belongs elsewhere: topics and
+consumers (`topics_and_consumers`).
 """
 
 import threading

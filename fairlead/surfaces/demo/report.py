@@ -1,6 +1,6 @@
 """The demo's report of a group, for `report.json` and the terminal.
 
-Belongs here: figures and their text. Does not: how they were measured (`run`).
+Belongs here: figures and their text. Belongs elsewhere: how they were measured (`run`).
 """
 
 from collections.abc import Collection, Mapping

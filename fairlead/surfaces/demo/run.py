@@ -1,7 +1,7 @@
 """`fairlead demo`: from lag to a published plan, end to end, on real services.
 
-Belongs here: the order of steps and the messages. Does not: each step (the other modules of this
-package).
+Belongs here: the order of steps and the messages. Belongs elsewhere: each step (the other modules
+of this package).
 """
 
 import json

@@ -1,7 +1,7 @@
 """The demo's cluster: real topics with real records, and groups of real consumer processes.
 
-Belongs here: topics and consumers of a `scenario`. Does not: starting the broker
-(`fairlead.sandbox`), nor measuring the consumers (`run`).
+Belongs here: topics and consumers of a `scenario`. Belongs elsewhere: starting the broker
+(`fairlead.sandbox`), and measuring the consumers (`run`).
 """
 
 import json

@@ -1,6 +1,6 @@
 """`fairlead doctor`: checks of everything that Fairlead needs, with remedies.
 
-Belongs here: the parts to check, and their order. Does not: printing findings
+Belongs here: the parts to check, and their order. Belongs elsewhere: printing findings
 (`fairlead.surfaces.cli.doctor`). The checks change nothing. To find missing rights, they do not try
 operations, but read the operations that Kafka allows (KIP-430), and a user's roles in Postgres.
 """

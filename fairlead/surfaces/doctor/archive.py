@@ -1,6 +1,7 @@
 """The doctor's checks of the archive of samples: write access, damaged files.
 
-Belongs here: obstacles to storing samples. Does not: the age of the last sample (`database`).
+Belongs here: obstacles to storing samples. Belongs elsewhere: the age of the last sample
+(`database`).
 """
 
 import os

@@ -1,6 +1,6 @@
 """The doctor's checks of Postgres: schema, roles, clocks, freezes, the last sample.
 
-Belongs here: what the planner needs from its database. Does not: migrations.
+Belongs here: what the planner needs from its database. Belongs elsewhere: migrations.
 """
 
 from collections.abc import Collection, Iterator

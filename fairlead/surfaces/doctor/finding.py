@@ -1,6 +1,7 @@
 """The result of one check of the doctor.
 
-Belongs here: the fields of a result, and code that several checks share. Does not: the checks.
+Belongs here: the fields of a result, and code that several checks share. Belongs elsewhere: the
+checks.
 """
 
 from dataclasses import dataclass

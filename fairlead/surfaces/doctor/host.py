@@ -1,6 +1,7 @@
 """The doctor's checks of this host: Java, installed packages, the disk.
 
-Belongs here: checks that need no network. Does not: services (`database`, `kafka`, `switches`).
+Belongs here: checks that need no network. Belongs elsewhere: services (`database`, `kafka`,
+`switches`).
 """
 
 import importlib.util

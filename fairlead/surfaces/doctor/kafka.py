@@ -1,7 +1,7 @@
 """The doctor's checks of Kafka: rights, Fairlead's topics, groups and their members.
 
-Belongs here: what the planner needs from a cluster, as listed in docs/trust.md. Does not: reading
-rights (`fairlead.kafka.rights`).
+Belongs here: what the planner needs from a cluster, as listed in docs/trust.md. Belongs elsewhere:
+reading rights (`fairlead.kafka.rights`).
 """
 
 from collections import Counter

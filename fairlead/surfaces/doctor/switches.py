@@ -1,7 +1,7 @@
 """The doctor's checks of Dagster: its home, daemons, sensors and their last ticks.
 
-Belongs here: running `orchestration.switches` in a process, and checking its answer. Does not:
-importing Dagster.
+Belongs here: running `orchestration.switches` in a process, and checking its answer. Belongs
+elsewhere: importing Dagster.
 """
 
 import json

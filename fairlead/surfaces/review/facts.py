@@ -1,7 +1,7 @@
 """The facts about a version under review, read from the store and verified.
 
-Belongs here: reading the facts, and computing the owners before the plan. Does not: assessing the
-facts (`risks`), wording them (`page`).
+Belongs here: reading the facts, and computing the owners before the plan. Belongs elsewhere:
+assessing the facts (`risks`), wording them (`page`).
 """
 
 from collections.abc import Mapping, Sequence

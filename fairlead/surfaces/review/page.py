@@ -1,7 +1,7 @@
 """The review page: facts, risks and ways to decide, in one HTML document that needs no network.
 
-Belongs here: the content of the page. Does not: reading the facts (`facts`), assessing them
-(`risks`), the layout (`templates/review.html`).
+Belongs here: the content of the page. Belongs elsewhere: reading the facts (`facts`), assessing
+them (`risks`), the layout (`templates/review.html`).
 """
 
 from collections.abc import Sequence

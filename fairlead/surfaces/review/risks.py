@@ -1,6 +1,6 @@
 """Risks of a plan, in plain words.
 
-Belongs here: risks for the person who decides. Does not: the policy's rules
+Belongs here: risks for the person who decides. Belongs elsewhere: the policy's rules
 (`fairlead.domain.approval`). No I/O.
 """
 

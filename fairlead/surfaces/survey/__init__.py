@@ -1,4 +1,4 @@
 """A survey of all groups of a cluster, with samples in memory: no Postgres, Spark or Dagster.
 
-Belongs here: the findings and their page. Does not: the analysis (`fairlead.domain`).
+Belongs here: the findings and their page. Belongs elsewhere: the analysis (`fairlead.domain`).
 """

@@ -1,7 +1,7 @@
 """A survey in memory: samples, a row with the findings on each group, and missing rights.
 
-Belongs here: sampling and wording. Does not: analysing (`fairlead.domain.candidate_rows`), nor
-requests to Kafka (`fairlead.kafka.gateway`).
+Belongs here: sampling and wording. Belongs elsewhere: analysing (`fairlead.domain.candidate_rows`),
+and requests to Kafka (`fairlead.kafka.gateway`).
 """
 
 import json

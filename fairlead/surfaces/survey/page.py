@@ -1,6 +1,6 @@
 """A survey as text of 80 columns, and as one HTML file.
 
-Belongs here: the order of the figures. Does not: computing the figures (`finding`).
+Belongs here: the order of the figures. Belongs elsewhere: computing the figures (`finding`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The whole planner on one machine: code of `fairlead up`, which `make dev` uses, too.
 
-Belongs here: the processes to run, and whether planning is on. Does not: keeping processes running
-(`fairlead.sandbox.supervisor`).
+Belongs here: the processes to run, and whether planning is on. Belongs elsewhere: keeping processes
+running (`fairlead.sandbox.supervisor`).
 """
 
 from fairlead.surfaces.up.before import check, require_free

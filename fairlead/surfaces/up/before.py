@@ -1,6 +1,6 @@
 """Checks before a start: the doctor's checks, ports, and processes of an earlier start.
 
-Belongs here: obstacles to a start. Does not: the parts to start (`running`).
+Belongs here: obstacles to a start. Belongs elsewhere: the parts to start (`running`).
 """
 
 import socket

@@ -1,6 +1,6 @@
 """The parts of the planner on one machine, which run during a `with` block.
 
-Belongs here: the command and the address of each part. Does not: messages to users.
+Belongs here: the command and the address of each part. Belongs elsewhere: messages to users.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Web actions: the page before a step, the form that requests it, and the page after it.
 
-Belongs here: these routes, and the order of their checks. Does not: each check (`forms`,
-`identity`), the texts (`step_pages`), nor whether a step is permitted, which the database decides.
+Belongs here: these routes, and the order of their checks. Belongs elsewhere: each check (`forms`,
+`identity`), the texts (`step_pages`), and whether a step is permitted, which the database decides.
 """
 
 from collections.abc import Mapping

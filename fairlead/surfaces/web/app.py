@@ -1,7 +1,7 @@
 """The web application: its routes, and the HTTP status of each error.
 
-Belongs here: routes. Does not: the content of pages (`groups_list`, `fairlead.surfaces.review`),
-metrics (`metrics`), sockets and signals (`server`).
+Belongs here: routes. Belongs elsewhere: the content of pages (`groups_list`,
+`fairlead.surfaces.review`), metrics (`metrics`), sockets and signals (`server`).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Read queries and forms, and refuse forms that no page of this server has sent.
 
-Belongs here: size, origin and fields of a form. Does not: who sent the form (`identity`), nor the
-step that it requests (`acting`).
+Belongs here: size, origin and fields of a form. Belongs elsewhere: who sent the form (`identity`),
+and the step that it requests (`acting`).
 """
 
 import re

@@ -1,6 +1,6 @@
 """The page of a group: diagnoses, decisions, versions, owners, lag and work.
 
-Belongs here: which stored data the page shows, and how many rows. Does not: the queries
+Belongs here: which stored data the page shows, and how many rows. Belongs elsewhere: the queries
 (`fairlead.store.group_history`), a version's review (`fairlead.surfaces.review`).
 """
 

@@ -1,7 +1,7 @@
 """Plots of a group's page: figures over time, each with a table, and owners as strips.
 
-Belongs here: which figures are drawn. Does not: drawing (`fairlead.surfaces.plots`), nor computing
-figures from samples (`fairlead.domain.stored_samples`).
+Belongs here: which figures are drawn. Belongs elsewhere: drawing (`fairlead.surfaces.plots`), and
+computing figures from samples (`fairlead.domain.stored_samples`).
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The list of groups, worst first: diagnosis, plan and next step.
 
-Belongs here: which groups are listed, and how many. Does not: their order
+Belongs here: which groups are listed, and how many. Belongs elsewhere: their order
 (`fairlead.domain.worst_first`), a group's own page (`group`), the review of a plan
 (`fairlead.surfaces.review`).
 """

@@ -1,6 +1,7 @@
 """Host names that requests may use.
 
-Belongs here: the middleware that refuses other names. Does not: the origin of forms (`forms`).
+Belongs here: the middleware that refuses other names. Belongs elsewhere: the origin of forms
+(`forms`).
 """
 
 import contextlib

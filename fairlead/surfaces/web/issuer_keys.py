@@ -1,7 +1,7 @@
 """The issuer's public keys, with which tokens are verified, by key id.
 
-Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Does not:
-checking tokens (`identity`).
+Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Belongs
+elsewhere: checking tokens (`identity`).
 """
 
 import http.client

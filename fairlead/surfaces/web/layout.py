@@ -1,6 +1,6 @@
 """Templates, filters and functions that all pages of the web application share.
 
-Belongs here: formatting. Does not: the content of a page.
+Belongs here: formatting. Belongs elsewhere: the content of a page.
 """
 
 from collections.abc import Callable

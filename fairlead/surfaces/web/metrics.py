@@ -1,7 +1,7 @@
 """Metrics of every group, with names for Prometheus and OpenMetrics.
 
-Belongs here: names, units and help of the metrics. Does not: reading the figures
-(`fairlead.store.monitoring`), nor the text formats (prometheus_client).
+Belongs here: names, units and help of the metrics. Belongs elsewhere: reading the figures
+(`fairlead.store.monitoring`), and the text formats (prometheus_client).
 
 Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only reported
 work has a series per consumer, and a series for each partition whose records are the slowest.

@@ -1,6 +1,6 @@
 """Whether the planner works, as `/ready` reports it.
 
-Belongs here: the checks and their messages. Does not: the route (`app`).
+Belongs here: the checks and their messages. Belongs elsewhere: the route (`app`).
 """
 
 from collections.abc import Iterator, Mapping

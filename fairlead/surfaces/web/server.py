@@ -1,6 +1,6 @@
 """The HTTP server, which serves an application in the foreground until a signal ends it.
 
-Belongs here: sockets and signals. Does not: the application (`app`).
+Belongs here: sockets and signals. Belongs elsewhere: the application (`app`).
 """
 
 import contextlib

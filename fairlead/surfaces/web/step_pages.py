@@ -1,7 +1,7 @@
 """Texts of the page before a step, which describes the step's effects, and of the page after it.
 
-Belongs here: the texts of each step. Does not: who acts (`identity`), the form (`forms`), or
-carrying out a step (`acting`).
+Belongs here: the texts of each step. Belongs elsewhere: who acts (`identity`), the form (`forms`),
+or carrying out a step (`acting`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """A group of consumers, one process each, and random events for them.
 
-Belongs here: the group, the events, and waiting until the group is settled. Does not: the frequency
-of events, and the final checks (`storming`).
+Belongs here: the group, the events, and waiting until the group is settled. Belongs elsewhere: the
+frequency of events, and the final checks (`storming`).
 """
 
 import json

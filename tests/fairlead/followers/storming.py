@@ -1,7 +1,7 @@
 """Run a storm: cause random events in a group, and check it after each event and at the end.
 
-Belongs here: the frequency of events, and the checks after each event and at the end. Does not: the
-group and the events (`storm`), nor the kinds of consumers (the tests).
+Belongs here: the frequency of events, and the checks after each event and at the end. Belongs
+elsewhere: the group and the events (`storm`), and the kinds of consumers (the tests).
 """
 
 import logging

@@ -1,7 +1,7 @@
 """A broker that requires TLS and SCRAM, and denies everything that is not allowed explicitly.
 
-Belongs here: the broker, its certificate, users and their documented rights. Does not: tests of
-what these rights allow (`test_rights`).
+Belongs here: the broker, its certificate, users and their documented rights. Belongs elsewhere:
+tests of what these rights allow (`test_rights`).
 """
 
 import ipaddress

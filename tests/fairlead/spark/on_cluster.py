@@ -1,6 +1,6 @@
 """Compute lag and candidates of groups on the configured Spark, in a separate process.
 
-Belongs here: the program that `test_cluster` starts. Does not: assertions.
+Belongs here: the program that `test_cluster` starts. Belongs elsewhere: assertions.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Plans of groups in the database, changed over the connections of several people.
 
-Belongs here: applying an operation of `life_model` to the database, and returning its result. Does
-not: the expected result (`life_model`).
+Belongs here: applying an operation of `life_model` to the database, and returning its result.
+Belongs elsewhere: the expected result (`life_model`).
 """
 
 from collections.abc import Callable

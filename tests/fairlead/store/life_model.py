@@ -1,7 +1,7 @@
 """A simple model of the life of plans, with which the database is compared.
 
-Belongs here: the operations on a group's plans, and their expected results. Does not: applying them
-to the database (`life_database`).
+Belongs here: the operations on a group's plans, and their expected results. Belongs elsewhere:
+applying them to the database (`life_database`).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """A planning run in a separate process that is killed or frozen between two steps.
 
 Belongs here: the steps of a run on the store and the plan topic, and the crash points between them.
-Spark is left out, since its results do not outlive a crash. Does not: assertions.
+Spark is left out, since its results do not outlive a crash. Belongs elsewhere: assertions.
 """
 
 import os

@@ -1,6 +1,7 @@
 """Common code of tests of plans: a small plan, and groups that do or do not fit it.
 
-Belongs here: functions that make documents and groups, and reconcile them. Does not: assertions.
+Belongs here: functions that make documents and groups, and reconcile them. Belongs elsewhere:
+assertions.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

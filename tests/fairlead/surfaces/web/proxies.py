@@ -1,7 +1,7 @@
 """Stand-ins for a token issuer and for a proxy in front of the pages.
 
 Belongs here: keys, tokens, the local server that publishes keys, and requests with any headers.
-Does not: assertions.
+Belongs elsewhere: assertions.
 """
 
 import base64
