@@ -48,6 +48,10 @@ BEGIN
     IF greatest(length(actor), length(proof)) > 200 THEN
         RAISE EXCEPTION '%: a person and a proof have 200 characters at most', what USING ERRCODE = 'FL001';
     END IF;
+    IF lower(actor) = 'policy' THEN
+        RAISE EXCEPTION '%: "policy" is the name of automatic approvals, not of a person', what
+            USING ERRCODE = 'FL001';
+    END IF;
     PERFORM fairlead_raw.check_length(what, reason);
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
         RAISE EXCEPTION 'to % needs a group', act USING ERRCODE = 'FL001';

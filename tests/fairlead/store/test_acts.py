@@ -211,5 +211,7 @@ def test_action_needs_name_proof_and_reason(web: Engine, proposed: Propose) -> N
         for given in ({"who": blank}, {"reason": blank}):
             with pytest.raises(PlanStateError, match="needs a person, a proof and a reason"):
                 act(web, wanted("approve", plan, **given))
+    with pytest.raises(PlanStateError, match="the name of automatic approvals"):
+        act(web, wanted("approve", plan, "Policy"))
     with pytest.raises(PlanStateError, match="group nobody is not known"):
         act(web, freeze_of("nobody"))
