@@ -141,7 +141,7 @@ class _Planned:
         For each partition, the index in `names` of its planned owner, int64 of shape (K,),
         ascending.
     topic, index
-        Topic number and partition index in `_Group`, int64 of shape (K,).
+        For each partition, its topic number and its index in `_Group`, int64 of shape (K,).
     """
 
     names: tuple[str, ...]
@@ -241,7 +241,7 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
 
 
 def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
-    """Exchange owners of partitions of equal weight, so that each member gets parts of each topic.
+    """Spread each topic over the members, by exchanging owners of partitions of equal weight.
 
     This does not change how many partitions of each weight a member owns.
 

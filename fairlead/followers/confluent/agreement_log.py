@@ -118,7 +118,7 @@ class Sent:
 
 @dataclass(eq=False)
 class AgreementLog:
-    """One group's part of the coordination topic; reads only records written after it was opened.
+    """One group's part of the coordination topic, without the records written before it was opened.
 
     Not thread-safe. `check`, `partition_count` and `broker_assigns` wait for a broker's response.
     """
@@ -308,9 +308,9 @@ class KafkaCoordinationTopic:
             raise
 
     def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError if the topic is compacted; do nothing if that is unknown."""
+        """Raise a ConfigurationError if the topic is compacted, not if its settings are unreadable."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        admin = shared_client(AdminClient, self.connection)  # referenced until the response arrives
+        admin = shared_client(AdminClient, self.connection)  # must live until the response arrives
         described = admin.describe_configs([resource], request_timeout=timeout_s)
         try:
             settings = answer_in_time(described[resource], timeout_s)
@@ -341,7 +341,7 @@ class KafkaCoordinationTopic:
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
         )  # with the broker's default number of replicas
-        admin = shared_client(AdminClient, self.connection)  # referenced until the response arrives
+        admin = shared_client(AdminClient, self.connection)  # must live until the response arrives
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
             answer_in_time(created[self.name], timeout_s)

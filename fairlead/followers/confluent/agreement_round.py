@@ -215,7 +215,7 @@ class AgreementRound:
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def note_written(self, now: float) -> None:
-        """Store when this member wrote an assignment record, to repeat it if none is read."""
+        """Store the time at which this member wrote an assignment record."""
         self._written_at = now
 
     def verdict(self) -> Verdict | None:

@@ -5,8 +5,8 @@ callback (`member`), agreement between members (`generation`, `agreement_round`)
 (`agreement_log`).
 
 librdkafka has no pluggable assignors. So Kafka's `range` assigns the partitions, and then the
-members redistribute them in an agreement round. Other consumers in the group keep the partitions
-that `range` assigned to them.
+members redistribute them in an agreement round. Ordinary consumers in the same group keep the
+partitions that `range` assigned to them.
 
 ::
 
@@ -112,7 +112,7 @@ class PlanConsumer(Consumer):
         group, connection = settings["group.id"], connection_of(settings)
         clock, rng = Clock(), random.Random()  # noqa: S311 - jitter need not be secret
         reader = shared_reader(group, connection, options)
-        self._dropped = weakref.finalize(self, reader.stop)  # if `close` is never called
+        self._dropped = weakref.finalize(self, reader.stop)  # in case `close` is never called
         topic = KafkaCoordinationTopic(group, connection, coordination_topic, secrets)
         self._member = FollowingMember(
             group=group,
@@ -273,7 +273,7 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Assign partitions with other offsets; call it in `on_assign`, as with Consumer."""
+        """Assign partitions with other start offsets; call it in `on_assign`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().assign(partitions)

@@ -109,12 +109,12 @@ class Generation:
 
     @property
     def unread(self) -> bool:
-        """Whether `RESEND_S` have passed, but the member has not read its own announcement."""
+        """Whether the member has not read its own announcement within `RESEND_S`."""
         announced = self.share is not RangeShare.KEPT
         return announced and not self.round.announced and self.waited_s >= RESEND_S
 
     def announce(self, agreement_log: AgreementLog) -> None:
-        """Announce the member to the others; this gives up its partitions from `range`."""
+        """Announce the member, which thereby gives up its partitions from `range`."""
         # Set the state first: if sending is interrupted, others may have read the announcement.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
@@ -158,8 +158,8 @@ class Generation:
     def _check_announcement(self) -> None:
         """Check whether the announcement has arrived, and whether to wait for a decision.
 
-        If the broker refused the announcement, send it again; later, keep the partitions from
-        `range`. After other problems, stop waiting.
+        If the broker refused the announcement, send it again; after `RESEND_S`, keep the partitions
+        from `range`. After other problems, stop waiting.
         """
         agreement_log, refused = self.through, self._sent.refused if self._sent else None
         same_log = agreement_log is self.listener.log and self.listener.works
@@ -224,8 +224,8 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # If a number was never read, use the maximum: the partitions given up are then too few, and
-        # this member waits longer for announcements.
+        # If a number was never read, use the maximum. The number of partitions given up is then
+        # lower, so this member waits longer for announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

@@ -120,7 +120,7 @@ class LogListener:
             closing.close()
 
     def confirm(self, *, after_s: float = 0.0) -> None:
-        """Write a mark after some seconds. Until it is read, the log is not confirmed."""
+        """Write a mark after some seconds. Until this member reads it, the log is unconfirmed."""
         self._confirmed, self._mark = False, None
         self._mark_at, self._mark_s = self._now() + after_s, _MARK_S
 

@@ -102,7 +102,7 @@ TABLE: Final = {
     State.LISTENING: frozenset({State.JOINING, State.OUTSIDE}),
     # The client is joining the group, and no generation has begun. Owns nothing.
     State.JOINING: frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE}),
-    # A generation has begun. Its `RangeShare` shows whether the member waits for an
+    # A generation has begun. `Generation.share` shows whether the member waits for an
     # assignment record. Owns nothing.
     State.AGREEING: SETTLED | {State.JOINING, State.OUTSIDE},
     # An assignment record lists the member. The member requests a rebalance if there is a newer
@@ -277,7 +277,7 @@ class FollowingMember:
     def fetch(
         self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
     ) -> Fetched:
-        """Fetch in short calls, and carry out the member's due steps between the calls.
+        """Fetch records in short calls, and do the member's pending work between the calls.
 
         Parameters
         ----------
@@ -310,8 +310,8 @@ class FollowingMember:
 
         The client calls this with the partitions that `range` assigned.
         """
-        # First own nothing: if this callback failed earlier, confluent-kafka would assign the
-        # partitions from `range`.
+        # Call this first: if this callback failed before it assigned anything, confluent-kafka
+        # would assign the partitions from `range`.
         self._client.own([])
         self._announced_share, self._share = False, []
         self._range_share = {
@@ -363,9 +363,9 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join if the log is confirmed, or if there is no reason to wait any longer.
+        """Join if the log is confirmed, or if waiting for it is useless.
 
-        There is none after two seconds, or if this member will not announce itself anyway.
+        Waiting is useless after two seconds, or if this member will not announce itself anyway.
         """
         try:
             self._listener.open()
@@ -393,7 +393,7 @@ class FollowingMember:
     def _rejoin(self) -> None:
         """Leave the group, and join it as a new member.
 
-        Only subscribing again might not start a rebalance. A member that the group dropped must
+        Subscribing again without leaving might not start a rebalance. A dropped member must
         first read a new mark in the log. Other members join immediately if the log is confirmed.
         """
         confirm = self.state is State.DROPPED
@@ -486,7 +486,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Continue the agreement round; after the round, repeat the assignment when that is due."""
+        """Continue the agreement round; after it, write the assignment record again when due."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return
@@ -536,7 +536,7 @@ class FollowingMember:
     def _should_rejoin(self) -> bool:
         """Whether to leave and join again now, for another round or because the log works again."""
         now, confirmed = self._now(), self._listener.confirmed
-        if self.state is State.JOINING:  # who has not read this log cannot announce itself
+        if self.state is State.JOINING:  # a member must read the log before it joins
             unheard = confirmed and self._heard_through is not self._listener.log
             return unheard and self._range_share is None and now >= self._silent_until
         if self.state not in SETTLED:
@@ -619,7 +619,7 @@ class FollowingMember:
         share = sorted(pairs(verdict.share))
         self._announced_share, self._share = True, share
         error = self._call_back("assign", share)
-        if self.state is State.AGREEING:  # else the application has left the group
+        if self.state is State.AGREEING:  # unless the application's callback has left the group
             if self.touched:
                 self._share = None
             else:

@@ -103,7 +103,7 @@ class ConfluentSource:
         KafkaException
             The topic does not exist any more, or this client has no read permission.
         """
-        # poll() would wake up five times a second to check for signals.
+        # Not poll(), which would wake up five times a second to check for signals.
         messages = self._consumer.consume(1, timeout_s)
         if messages:
             messages += self._consumer.consume(_BATCH, 0)

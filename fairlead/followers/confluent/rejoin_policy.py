@@ -20,13 +20,14 @@ from fairlead.wire.record import Identity
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. Shortest pause between the log's recovery and the request of a member that was left out
-#: once. Other members need this time to open the log.
+#: Seconds. Shortest pause between the log's recovery and the rebalance request of a member that was
+#: left out once. Other members need this time to open the log.
 _LOG_BACK_S: Final = 1.0
-#: Seconds. Longest pause between the end of a wait for an assignment record and the request.
+#: Seconds. If a member owns nothing because it stopped waiting for an assignment record, it requests
+#: a rebalance after a pause of at most this time.
 _GIVEN_UP_S: Final = 1.0
-#: Seconds. Shortest pause between opening a new coordination topic and the request. Other members
-#: need this time to open the topic.
+#: Seconds. Shortest pause between opening a new coordination topic and the rebalance request. Other
+#: members need this time to open the topic.
 _MOVED_S: Final = 2.0
 
 
@@ -74,12 +75,12 @@ class RejoinPolicy:
     def given_up(self, now: float) -> None:
         """Schedule a request, because this member owns nothing.
 
-        It gave up its partitions, and stopped waiting for an assignment record.
+        The member gave up its partitions, and stopped waiting for an assignment record.
         """
         self._at = now + self._rng.uniform(0.0, _GIVEN_UP_S)
 
     def left_out(self, now: float) -> None:
-        """Schedule a request, because this member took no part in the decision."""
+        """Schedule a request, because this member did not take part in the agreement round."""
         self._at = now + self._rng.uniform(self.pause_s, 2 * self.pause_s)
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 

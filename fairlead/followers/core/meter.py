@@ -6,8 +6,8 @@ earlier offset (`progress`), and the text of a report (`fairlead.wire.work_repor
 
 The meter assigns time to the record that the application is processing. It knows this record if the
 application asks for one record at a time, or iterates over one list of a batch. Other time, such as
-the time of one insert for all rows of a batch, cannot be assigned to a record. It only makes the
-confidence intervals of the batch's partitions wider (`Meter._end_batch`).
+the time of one insert for all rows of a batch, cannot be assigned to a record. This time only makes
+the confidence intervals of the batch's partitions wider (`Meter._end_batch`).
 """
 
 import secrets
@@ -32,7 +32,7 @@ Run = tuple[Progress | None, int]
 _GROUP_S: Final = 1e-3
 #: Maximum number of records that are timed as one group.
 _GROUP: Final = 256
-#: Placeholder for `Meter._run` while no record is taken.
+#: Value of `Meter._run` while there is no run.
 _NO_RUN: Final = Progress()
 
 
@@ -113,7 +113,7 @@ class Meter:
         #: Seconds in the application, and number of calls that returned records. Both exclude the
         #: present run (see below).
         self._handler, self._calls = 0.0, 0
-        #: Number of calls whose records took less than `QUICK_S` each.
+        #: Number of calls after which the application needed less than `QUICK_S` per record.
         self._quick = 0
         self._passing_on = PassingOn()
         #: A run is a sequence of records of one partition, each returned by a separate call. These
@@ -388,7 +388,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """Records of a batch, as a list that times iterations over it. A copy is a plain list."""
+    """A list of a batch's records that measures iterations over it; a copy measures nothing."""
 
     __slots__ = ("_original", "batch", "runs")
 
@@ -447,7 +447,7 @@ def _offset(record: Any) -> int:
 def reported(
     offsets: Mapping[Any, Any], meter: Meter, member_id: str, *, paused: int
 ) -> dict[Any, Any]:
-    """Return the offsets with reports as their metadata; keep metadata of the application.
+    """Return the offsets with reports as metadata, unless the application has set metadata.
 
     Parameters
     ----------

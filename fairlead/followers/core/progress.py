@@ -163,7 +163,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records from an earlier offset again, on top of the last report's number."""
+        """Count records again from an earlier offset; the last report's counters stay."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False

@@ -18,9 +18,9 @@ class RejoinSchedule:
     A newer record (with a higher `Identity.rank`) needs a rebalance. A renewed lease needs a
     rebalance only if the group had stopped following the plan because the lease had expired.
 
-    Every member that reads a newer plan draws a random delay within the jitter. The first request
-    makes the whole group rebalance, so other members need no request. A member requests at most one
-    rebalance for each plan, and one for each renewal of an expired plan.
+    Every member that reads a newer plan waits for a random time of at most `jitter_s`. The first
+    request makes the whole group rebalance, so the other members need no request. A member requests
+    at most one rebalance for each plan, and one for each renewal of an expired plan.
 
     Parameters
     ----------

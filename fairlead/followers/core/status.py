@@ -121,7 +121,7 @@ class FollowerState:
     clock
         The time source.
     undecided
-        The `note` during a rebalance.
+        The assignment note during a rebalance.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:
