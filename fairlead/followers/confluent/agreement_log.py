@@ -308,7 +308,7 @@ class KafkaCoordinationTopic:
             raise
 
     def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError if the topic is compacted, not if its settings are unreadable."""
+        """Raise a ConfigurationError if the topic is compacted; ignore unreadable settings."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
         admin = shared_client(AdminClient, self.connection)  # must live until the response arrives
         described = admin.describe_configs([resource], request_timeout=timeout_s)

@@ -97,7 +97,7 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patience_of(connection: Mapping[str, Any]) -> int:
-    """Return a value for `fetch.wait.max.ms`: how long a broker may hold an empty fetch request.
+    """Return a value for `fetch.wait.max.ms`: how long a broker may wait for records.
 
     Examples
     --------

@@ -197,7 +197,8 @@ class PlanConsumer(Consumer):
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` messages, waiting at most `timeout` for the first.
 
-        If the consumer reports its work, the list measures the time of iterations over it.
+        If the consumer reports its work, the returned list measures how long the application
+        processes the messages.
         """
         consume = super().consume
         if self._closed:
@@ -250,7 +251,7 @@ class PlanConsumer(Consumer):
     def _wait(self, wait_s: float) -> Message | None:
         """Wait for the next message or event, for a rebalance, or for a change of the plan.
 
-        An idle consumer spends its time in this method, so it makes few calls.
+        An idle consumer spends its time in this method, so this method makes few calls.
         """
         poll, member = super().poll, self._member  # a callback's exception cannot end consume()
         self._waiting, self._disturbed = True, False

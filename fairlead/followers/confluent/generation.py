@@ -115,7 +115,7 @@ class Generation:
 
     def announce(self, agreement_log: AgreementLog) -> None:
         """Announce the member, which thereby gives up its partitions from `range`."""
-        # Set the state first: if sending is interrupted, others may have read the announcement.
+        # Set the state first: even if sending is interrupted, others may read the announcement.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
         self._sent = agreement_log.append(self.round.me)

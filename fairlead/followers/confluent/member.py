@@ -65,7 +65,7 @@ _LISTEN_S: Final = 2.0
 #: then owns its partitions from `range`.
 _INTERRUPTED_S: Final = 3.0
 #: Seconds. The members in an assignment record are sorted. Before a rebalance request for a newer
-#: plan, each member waits this much longer than the member before it.
+#: plan, each member waits this much longer than the previous member in the record.
 _TURN_S: Final = 4.0
 #: Seconds. The planner reads assignment records. So a member writes the record again after this
 #: time, well before the topic's retention removes the record.
@@ -497,7 +497,7 @@ class FollowingMember:
             self._own(generation, verdict)
 
     def _read(self, wait_s: float) -> None:
-        """Read the log. If it is broken, open it again; records in between may be missed."""
+        """Read the log. If it is broken, open it again; records written meanwhile are missed."""
         if not self._topics:
             return
         # During an agreement round, `Generation` handles a broken log.

@@ -72,7 +72,7 @@ class ConfluentSource:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "enable.partition.eof": True,  # the end is the last stable offset
+                "enable.partition.eof": True,  # the end of a partition is its last stable offset
             }
         )
         try:

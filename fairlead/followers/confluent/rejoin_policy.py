@@ -23,8 +23,8 @@ _MOST_DOUBLINGS: Final = 10
 #: Seconds. Shortest pause between the log's recovery and the rebalance request of a member that was
 #: left out once. Other members need this time to open the log.
 _LOG_BACK_S: Final = 1.0
-#: Seconds. If a member owns nothing because it stopped waiting for an assignment record, it requests
-#: a rebalance after a pause of at most this time.
+#: Seconds. A member that stopped waiting for an assignment record owns nothing. It requests a
+#: rebalance after a pause of at most this time.
 _GIVEN_UP_S: Final = 1.0
 #: Seconds. Shortest pause between opening a new coordination topic and the rebalance request. Other
 #: members need this time to open the topic.

@@ -162,7 +162,7 @@ def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def _partitions(messages: list[Message]) -> Iterable[Any]:
-    """Return a key for each message, which is equal for messages of one partition; errors get None.
+    """Return a key for each message: equal keys for messages of one partition, None for errors.
 
     If all messages are of one topic, the keys are partition numbers, because comparing numbers is
     faster.

@@ -51,8 +51,8 @@ class FollowOptions:
     plan_topic
         The topic with plans.
     read_timeout_s
-        Maximum seconds for which a rebalance waits until the plan topic has been read to its end,
-        and up to the newest plan that any member has read.
+        Maximum seconds for which a rebalance waits until the follower has read the plan topic to
+        its end, including the newest plan that any member has read.
     rejoin_jitter_s
         Longest random delay before a member requests a rebalance for a new plan; None: the plan
         takes effect at the next rebalance.

@@ -286,8 +286,8 @@ class Meter:
     def _end_batch(self, batch: "_Batch") -> None:
         """Count the records that the application did not iterate over; add the unassigned time.
 
-        If the batch has one partition, the time is added to that partition. Otherwise it only makes
-        the confidence intervals of all partitions in the batch wider.
+        If the batch has one partition, the time is added to that partition. Otherwise the time only
+        makes the confidence intervals of all partitions in the batch wider.
         """
         if self._handler - batch.handler_before < QUICK_S * batch.records:
             self._quick += 1
