@@ -297,8 +297,8 @@ def draw_up(
 def _is_valid(assignment: AssignmentRecord, heard: Mapping[str, Announcement]) -> bool:
     """Whether an assignment record is valid.
 
-    It must have the most common subscription, and assign exactly the partitions that its members
-    gave up.
+    The record must have the most common subscription, and assign exactly the partitions that the
+    listed members gave up.
     """
     range_shares = {
         member: heard[member].given

@@ -351,8 +351,8 @@ class FollowingMember:
     def _listen(self, *, confirm: bool = True) -> None:
         """Begin to read the log before the consumer joins its group.
 
-        With `confirm`, the member first writes a mark, and joins after it has read this mark.
-        Records before the mark may be from a deleted group of the same name, because a new group's
+        With `confirm`, the member first writes a mark, and reads the log up to this mark. Records
+        before the mark may be from a deleted group of the same name, because a new group's
         generations start at 1 again. Records of this member's generation come after the mark.
         """
         self._listening_since = self._now()
@@ -363,9 +363,9 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join if the log is confirmed, or if waiting for it is useless.
+        """Join the group if the log is confirmed.
 
-        Waiting is useless after two seconds, or if this member will not announce itself anyway.
+        Also join after two seconds, or if this member will not announce itself anyway.
         """
         try:
             self._listener.open()

@@ -58,8 +58,8 @@ class PlanReader:
     group
         The group id, for log messages.
     open_source
-        Connects; returns None if the plan topic does not exist. The thread calls this function at
-        the start and, after growing pauses, after each failure.
+        Connects; returns None if the plan topic does not exist or is not readable. The thread calls
+        this function at the start, and again after each failure, with growing pauses.
     verifier
         Checks signatures; None: records need no signature.
     on_tick
@@ -108,7 +108,7 @@ class PlanReader:
 
     @property
     def caught_up(self) -> bool:
-        """Whether the topic has been read to its end at least once, or does not exist."""
+        """Whether the topic has been read to its end at least once; True if there is no topic."""
         return self._caught_up
 
     def serve(self) -> bool:

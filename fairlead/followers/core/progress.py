@@ -6,8 +6,8 @@ Belongs elsewhere: clocks, and assigning time to partitions (`meter`).
 The planner ignores a report in which the number of records has grown by more than the committed
 offset. But a client may commit an offset before the application has processed the records
 (aiokafka's `getmany`) or long after, and may read a record twice. So this module counts a record
-only once. For a committed offset, it reports the counters of the moment when the application had
-processed all records before that offset.
+only once, unless the committed offset decreases. For a committed offset, it reports the counters of
+the moment when the application had processed all records before that offset.
 """
 
 from collections.abc import Callable, Sequence

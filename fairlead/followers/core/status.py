@@ -58,7 +58,7 @@ class FollowerStatus:
     records_skipped
         Number of unreadable or badly signed records in the plan topic.
     caught_up
-        Whether the plan topic has been read to its end, or does not exist.
+        Whether the plan topic has been read to its end; True if there is no topic.
     rebalances
         Number of assignments received through this follower.
     rejoins_asked
