@@ -15,7 +15,7 @@ partitions that were given up, and a member that announced itself owns nothing b
 assignment record.
 
 When another broker becomes the leader of the log's partition, the log can lose its last records,
-and other records get their offsets. So an agreement round takes place within one leader epoch:
+and new records get the lost records' offsets. So an agreement round is limited to one leader epoch:
 members ignore announcements of other epochs, and an assignment record decides only for members of
 its own epoch. Within one epoch all members read the same records.
 """
@@ -239,7 +239,7 @@ class AgreementRound:
         return Verdict({}, listed=False)
 
     def _patience_s(self, present: _EpochRecords) -> float:
-        """Return the seconds to wait for more announcements after the last one."""
+        """Return the seconds to wait for further announcements after the last one that was read."""
         if any(present.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
         # If `range` gives a member two partitions of a topic, it gives every member at least one.

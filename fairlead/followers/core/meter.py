@@ -49,11 +49,11 @@ class ReportedWork:
     paused
         Number of paused partitions.
     several_at_a_time
-        Whether several tasks ask for records. Then their processing times cannot be distinguished
-        and are not reported.
+        Whether several tasks ask for records at the same time. Their processing times then cannot
+        be distinguished, and are not reported.
     passes_on
-        Whether the application seems to pass records on to threads or tasks. Then processing times
-        are unknown.
+        Whether the application seems to pass records on to threads or tasks. Processing times are
+        then unknown.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # inlined, since calls are slower
+        elif (progress := self._running) is not None:  # not `_charge`, for speed
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
