@@ -4,8 +4,8 @@ Belongs here: the records, their bytes, and the checks of a single record. Belon
 meaning of a sequence of records (`agreement_round`), and writing and reading the topic
 (`agreement_log`).
 
-Other programs may also write to the topic. So a record is valid only if the type and size of every
-value are possible in a member's record.
+Other programs may also write to the topic. So the type and size of every value are checked, and
+invalid records are ignored.
 """
 
 import json
@@ -23,14 +23,13 @@ from fairlead.wire.record import NOTHING, Identity
 
 log = logging.getLogger(__name__)
 
-#: Members ignore records of other formats. If members of a group use two formats, each half of the
-#: group redistributes only the partitions that its own members gave up, so that no partition gets
-#: two owners.
+#: Members ignore records of other formats. If a group has members with two formats, the members of
+#: each format redistribute only the partitions that they gave up. So no partition gets two owners.
 _FORMAT: Final = 4
-#: Maximum number of partitions, of topics and of members in a record, to limit the cost of reading.
+#: Limits the cost of reading a record: maximum number of partitions, of topics, and of members.
 MOST_PARTITIONS: Final = 200_000
-#: Maximum size of a record in bytes. An assignment record of 50,000 partitions has two million
-#: bytes.
+#: Maximum size of a record in bytes. For comparison, an assignment record of 50,000 partitions has
+#: two million bytes.
 LARGEST_RECORD: Final = 16_000_000
 _LONGEST_NAME: Final = 1000
 _LARGEST_GENERATION: Final = 2**31
@@ -43,9 +42,9 @@ class Announcement:
     Parameters
     ----------
     generation, member
-        The group's generation and the member's id in it.
+        The group's generation, and the member's id in this generation.
     client_id
-        The member's `client.id`, from which its name in plans follows.
+        The member's `client.id`, which is its name in plans if no other member has the same one.
     topics
         The member's subscription, ascending.
     given
@@ -67,7 +66,7 @@ class Announcement:
 
 @dataclass(frozen=True)
 class AssignmentRecord:
-    """A proposal for a generation; the first one in the log is the decision.
+    """A record that assigns partitions; the first valid one decides for the whole generation.
 
     Parameters
     ----------
@@ -125,7 +124,7 @@ class AssignmentRecord:
 
 @dataclass(frozen=True)
 class Mark:
-    """A test record. When a member reads its own mark, it knows that the log works both ways.
+    """A test record: if a member reads its own mark, it can write to the log and read from it.
 
     Parameters
     ----------
@@ -218,7 +217,7 @@ def _topics(value: Any) -> tuple[str, ...]:
 
 
 def _few(values: Any) -> Any:
-    """Return the list or object; raise an error if it is too long."""
+    """Return the list or JSON object; raise an error if it has too many elements."""
     if len(values) > MOST_PARTITIONS:
         raise ValueError(f"{len(values)} entries; at most {MOST_PARTITIONS} are allowed")
     return values
@@ -236,7 +235,7 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
 
 
 def _partitions(text: Any) -> Ranges:
-    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # no range is empty
+    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # each range has a partition or more
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return parse_ranges(text, below=MOST_PARTITIONS)
 
@@ -263,7 +262,7 @@ def _shares(raw: Any) -> dict[str, Partitions]:
 
 
 def _check_topics(values: Mapping[str, Any]) -> None:
-    """Raise an error if a share has a topic outside the subscription."""
+    """Raise an error if a record assigns or gives up partitions of an unsubscribed topic."""
     allowed = set(values.get("topics", ()))
     shares = [values.get("given", {}), *values.get("shares", {}).values()]
     if not all(share.keys() <= allowed for share in shares):
@@ -275,7 +274,7 @@ _KINDS: Final[Mapping[str, type[Record]]] = {
     "assignment": AssignmentRecord,
     "mark": Mark,
 }
-#: Field of a record to the function that checks and converts its value.
+#: Name of a record's field to the function that checks and converts the field's value.
 _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "generation": _generation,
     "member": _text,

@@ -24,7 +24,8 @@ def fit(
 ) -> Shares:
     """Assign each partition of a subscribed topic to exactly one subscriber, following the plan.
 
-    1. Members that the plan names keep the part of their share to which they still subscribe.
+    1. Members that the plan names get their share, without topics to which they do not subscribe
+       any more.
     2. The shares of absent members, the heaviest first, go to new members. A share goes as a whole
        to the new member with the fewest topics that subscribes to all topics of the share. Each new
        member takes over at most one share.
@@ -137,10 +138,10 @@ class _Planned:
     names
         Names of the plan's members, in the plan's order.
     member
-        Index in `names` of the member that the plan names for each partition, int64 of shape (K,),
+        For each partition, the index in `names` of its planned owner, int64 of shape (K,),
         ascending.
     topic, index
-        Topic number and partition index in `_Group`, int64 of shape (K,).
+        For each partition, its topic number and its index in `_Group`, int64 of shape (K,).
     """
 
     names: tuple[str, ...]
@@ -166,7 +167,7 @@ class _Planned:
 
 
 def _keep(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -> None:
-    """Give each member in the plan the part of its share to which it still subscribes."""
+    """Give each present member its planned share, without topics to which it does not subscribe."""
     numbers = {name: number for number, name in enumerate(group.members)}
     present = np.array([numbers.get(name, -1) for name in planned.names], dtype=np.int64)
     member = present[planned.member]
@@ -224,7 +225,8 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
     for topics, members in _audiences(group, np.unique(topic_of)):
         unowned = orphans[np.isin(topic_of, topics)]
         unowned = unowned[np.argsort(-group.weights[unowned], kind="stable")]
-        # N partitions can only go to the N members with the fewest partitions and least weight.
+        # N partitions go to at most N members: those with the fewest partitions; among equals, to
+        # those with the least weight.
         least = members[np.lexsort((loads[members], counts[members]))[: unowned.size]]
         heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
         weights, placed = group.weights[unowned], np.empty(unowned.size, dtype=np.int32)
@@ -239,9 +241,9 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
 
 
 def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> None:
-    """Exchange owners of partitions of equal weight: each member gets a similar part of each topic.
+    """Spread each topic over the members, by exchanging owners of partitions of equal weight.
 
-    Each member keeps its number of partitions of each weight.
+    This does not change how many partitions of each weight a member owns.
 
     Parameters
     ----------
@@ -260,7 +262,10 @@ def _in_turns(placed: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -
 def _audiences(
     group: _Group, topics: npt.NDArray[np.intp]
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Return groups of topics with equal subscribers; those with the fewest subscribers first."""
+    """Return groups of topics with equal subscribers, and the subscribers of each group.
+
+    Groups with the fewest subscribers come first.
+    """
     same: dict[bytes, list[int]] = {}
     for topic, members in zip(
         topics, np.packbits(group.subscribed[:, topics].T, axis=1), strict=True

@@ -36,7 +36,7 @@ class GroupMember:
         Whether `seen` is a plan whose lease has expired, by the member's clock.
     owned
         Topic to partition numbers that the member keeps during the rebalance (KIP-429). Empty for
-        an eager member, which has given up all partitions.
+        an eager member, because it has given up all partitions.
     """
 
     member_id: str
@@ -57,7 +57,7 @@ class GroupMember:
         instance_id: str | None = None,
         owned: Mapping[str, Collection[int]] | None = None,
     ) -> Self:
-        """Return a member with this subscription; `user_data` may come from another assignor."""
+        """Return a member with its subscription; `user_data` may come from another assignor."""
         note = decode_subscription(user_data)
         return cls(
             member_id,
@@ -82,8 +82,9 @@ class SubscriptionNote:
     seen, lapsed
         As in `GroupMember`.
     again
-        Number of rebalances that this follower requested to complete a cooperative rebalance. A
-        new number changes the user data, since the coordinator ignores an unchanged subscription.
+        Number of rebalances that this follower requested to complete a cooperative rebalance. The
+        number makes the user data differ, because the coordinator ignores an unchanged
+        subscription.
     """
 
     client_id: str | None = None
@@ -122,12 +123,13 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest record that was known at the decision, and whether it had expired.
+        """Return the newest plan record known at the decision, and whether its plan had expired.
 
         Parameters
         ----------
         by_leader
-            Whether to consider only records that the leader itself had read.
+            Whether to return the newest record that the leader itself had read, not the newest that
+            any member had read.
 
         Examples
         --------

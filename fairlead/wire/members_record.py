@@ -3,11 +3,13 @@
 Belongs here: writing and reading records of the members topic. Belongs elsewhere: the members'
 names (`members`), and when a record is written (`fairlead.workflows`).
 
-In these groups the broker assigns partitions. Its assignors know only member ids and topic ids,
-while plans contain the names of consumers and topics. So a record with the group id as its key maps
-ids to names. The members topic is compacted. Its records have the same headers as a plan's record,
-with kind `members`, version 0 and no lease. The epoch is the time of the sample in milliseconds. If
-that is not greater than the newest record's epoch, the epoch is the newest record's plus 1.
+In these groups the broker assigns partitions. An assignor in the broker knows only member ids and
+topic ids, while plans contain the names of consumers and topics. So a record with the group id as
+its key maps ids to names. The members topic is compacted.
+
+Records of the members topic have the same headers as a plan's record, with kind `members`, version
+0 and no lease. A record's epoch is the time of the sample in milliseconds, but at least 1 more than
+the epoch of the group's previous record.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Sets of partitions as range strings: "0-3,7" is {0, 1, 2, 3, 7}.
 
 Belongs here: range strings as in the plan topic, and shares stored as ranges. Belongs elsewhere:
-owners.
+which member owns a partition (`document`).
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-#: The first and the last partition of R ranges, int64 of shape (2, R), ascending.
+#: The first and the last partition of each of R ranges, int64 of shape (2, R), ascending.
 Ranges = npt.NDArray[np.int64]
 
 _RANGES = re.compile(r"\d{1,10}(-\d{1,10})?(,\d{1,10}(-\d{1,10})?)*", re.ASCII)
@@ -53,8 +53,8 @@ def parse_ranges(text: str, *, below: int) -> Ranges:
     Raises
     ------
     ValueError
-        The text is not a range string, is not in order, or contains a partition twice or one that
-        does not exist.
+        The text is not a range string, is not in order, contains a partition twice, or contains a
+        partition that does not exist.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Conversions of partitions, topic ids and keys.
 
-Belongs here: conversions that the modules of all clients need, and the partition of a group's key.
-Belongs elsewhere: assignments.
+Belongs here: conversions that the modules of all clients need, and finding the partition of a
+group's records. Belongs elsewhere: assignments.
 """
 
 import base64

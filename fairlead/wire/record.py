@@ -29,8 +29,8 @@ class Identity(NamedTuple):
     Parameters
     ----------
     epoch
-        Number, from 1, of the series of versions to which the record belongs. The planner begins a
-        later epoch for the group's first plan, after a withdrawal, and if its database was
+        When the record's series of plan versions began, in milliseconds since 1970. A new series
+        begins with the group's first plan, after a withdrawal, and if the planner's database was
         replaced.
     version
         The plan's version.
@@ -51,7 +51,7 @@ class Identity(NamedTuple):
         return self[:3]
 
 
-#: Stands for "no record"; less than the identity of every record.
+#: Stands for "no record"; is less than the identity of every record.
 NOTHING: Final = Identity(0, 0)
 
 
@@ -88,9 +88,10 @@ def plan_headers(
     Parameters
     ----------
     value
-        A plan's document, or the result of `withdrawn_value`.
+        The record's value: a plan document, the result of `withdrawn_value`, or the names of a
+        group's members.
     group, version
-        The group, and the version of its plan.
+        The group, and the version of its plan; 0 for members' names.
     origin
         The topic to which the record is written.
     epoch
@@ -98,7 +99,7 @@ def plan_headers(
     lease_until
         When the plan expires unless it is renewed, rounded down to the millisecond; None: never.
     kind
-        Kind of the value.
+        Whether the value is a plan, a withdrawal or the members' names.
     signer
         Signs the record; None: the record is not signed.
     """

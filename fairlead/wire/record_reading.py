@@ -24,12 +24,13 @@ from fairlead.wire.record import (
 from fairlead.wire.signing import Verifier
 from fairlead.wire.times import read_time
 
-#: Added to the end of each lease, because a follower's clock may be ahead of the planner's.
+#: Followers add this time to the end of each lease, because their clock may be ahead of the
+#: planner's clock.
 SKEW: Final = timedelta(seconds=60)
-#: How far in the future an epoch may be. Epochs are times in milliseconds, and every new epoch is
-#: greater than all earlier ones. So a forged epoch far in the future must not be valid.
+#: How far in the future an epoch may be. Epochs are times in milliseconds. After a forged epoch far
+#: in the future, no new record could have a later epoch.
 AHEAD: Final = timedelta(days=1)
-#: At most 18 digits, so that a number fits the integers of every client's language.
+#: A number of at most 18 digits, because it must fit into 64 bits in every client's language.
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -130,7 +131,7 @@ def check_headers(
     Parameters
     ----------
     by_name
-        Headers from `read_headers`, with a kind.
+        Headers from `read_headers`; `kind` must be among them.
     group
         The group id, from the record's key.
     version

@@ -42,7 +42,7 @@ class Seal:
     secrets: tuple[bytes, ...] = field(default=(), repr=False)
 
     def headers(self, value: bytes) -> list[tuple[str, str | bytes]]:
-        """Return the headers to send with a record: its seal, or none without a secret."""
+        """Return the headers to send with a record: a seal if there is a secret, otherwise none."""
         return [(HEADER, self._seal(self.secrets[0], value))] if self.secrets else []
 
     def holds(

@@ -32,8 +32,8 @@ NUMBERS: Final = len(_WIDTHS)
 #: Value of `paused` if processing times are unknown, because several threads or tasks receive or
 #: process records.
 TIMES_UNKNOWN: Final = 36**3 - 1
-#: Largest value of each counter, also written for all greater values; -1 for `p`, which is not a
-#: counter.
+#: Largest value of each counter; a report contains this value instead of a greater one. -1 for `p`,
+#: because it is not a counter.
 _LARGEST: Final = np.array([-1 if name == "p" else 36**w - 1 for name, w in _WIDTHS.items()])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NO_DIGIT: Final = 255

@@ -1,10 +1,11 @@
 """Follow plans with confluent-kafka: `PlanConsumer`.
 
-Applications use the class in `consumer`; `config` checks its settings. `member` holds a consumer's
-state in the group; `generation` carries out one agreement round, by the rules in `agreement_round`;
-`rejoin_policy` decides when to request a rebalance. Members agree through the `agreement_log`,
-which `log_listener` keeps open. `plan_source` reads the plan topic, `clients` creates the clients
-that followers share, and `reporting` adds reports of work to commits.
+Applications use the class in `consumer`; `config` checks its settings. `member` has a consumer's
+state in the group. After each rebalance, the members agree on an assignment in an agreement round:
+`agreement_round` has the rules, `generation` applies them, `agreement_log` exchanges the records,
+and `log_listener` reconnects to their topic. `rejoin_policy` decides when to request a rebalance.
+`plan_source` reads the plan topic, `clients` creates the clients that followers share, and
+`reporting` adds reports of work to commits.
 """
 
 from fairlead.followers.confluent.consumer import PlanConsumer

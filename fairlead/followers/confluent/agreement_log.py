@@ -1,6 +1,6 @@
-"""Read and write a group's records in the coordination topic, through which its members agree.
+"""Read and write the records by which a group's members agree on an assignment.
 
-Belongs here: requests to Kafka about the coordination topic, and sending and reading records.
+Belongs here: requests to Kafka about the coordination topic, and sending and reading its records.
 Belongs elsewhere: the content of records (`fairlead.wire.agreement`), their meaning
 (`agreement_round`), and reconnecting (`log_listener`).
 
@@ -42,12 +42,13 @@ from fairlead.wire.seals import Seal
 
 log = logging.getLogger(__name__)
 
-#: The topic is not compacted, because compaction would remove the record that decides. Members need
-#: a record for seconds; people and the planner need it for up to a day.
+#: The topic is not compacted, because the first valid assignment record decides, and compaction
+#: would remove that record. Members need a record for seconds; people and the planner need the
+#: record for up to a day.
 COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
-    "compression.type": "gzip",  # the broker then recompresses; every client can read gzip
+    "compression.type": "gzip",  # the broker recompresses records: every client can read gzip
 }
 COORDINATION_PARTITIONS: Final = 8
 #: Maximum number of records per read.
@@ -94,14 +95,14 @@ class Entry(NamedTuple):
 
 @dataclass
 class Sent:
-    """The known errors of a sent record. Only reading the record from the log proves its arrival.
+    """The errors reported for a sent record. Without an error, the record may still be missing.
 
     Parameters
     ----------
     refused
-        Why the record is certainly not in the log; None: it may be in the log.
+        The error because of which the record is certainly not in the log; None: no such error.
     doubtful
-        Why it is unknown whether the record is in the log; None: no such error so far.
+        An error after which the record may or may not be in the log; None: no such error.
     """
 
     refused: str | None = None
@@ -117,17 +118,17 @@ class Sent:
 
 @dataclass(eq=False)
 class AgreementLog:
-    """One group's part of the coordination topic; reads only records written after it was opened.
+    """One group's part of the coordination topic, without the records written before it was opened.
 
     Not thread-safe. `check`, `partition_count` and `broker_assigns` wait for a broker's response.
     """
 
     #: A consumer that only fetches records. Other requests use the producer or the admin client,
-    #: since on this consumer they would wait behind its fetches.
+    #: because this consumer would send them only after its pending fetch.
     _tail: Consumer
     _producer: Sender
     _admin: AdminClient
-    #: The partition that holds the group's key, and the offset at which to begin.
+    #: The partition with the group's records, and the offset at which to begin.
     _partition: TopicPartition
     _group: str
     #: The id that the cluster gave the topic.
@@ -141,9 +142,9 @@ class AgreementLog:
         self._tail.assign([self._partition])
 
     def append(self, record: Record) -> Sent:
-        """Send a record once, without waiting. It has arrived when `read` returns it."""
+        """Send a record once, without waiting. When `read` returns the record, it has arrived."""
         sent, read_to, value = Sent(), self._floor, encode(record)
-        this = weakref.ref(self)  # the producer keeps the callback, which must not keep this log
+        this = weakref.ref(self)  # weak, because the producer would otherwise keep this log alive
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
@@ -192,7 +193,7 @@ class AgreementLog:
         return entries
 
     def check(self, timeout_s: float) -> None:
-        """Set `broken` if the group's records are in another partition now, or in a new topic."""
+        """Set `broken` if the topic was created again, or the group's partition has changed."""
         topic = self._partition.topic
         try:
             described = described_topic(self._admin, topic, timeout_s)
@@ -230,7 +231,7 @@ class AgreementLog:
         return any(listed.group_id == self._group for listed in groups)
 
     def close(self) -> None:
-        """Close the consumer; if the log is broken, also stop sharing its other clients."""
+        """Close the consumer; if the log is broken, stop sharing the producer and admin client."""
         self._producer.poll(0)
         if self.broken is not None:
             forget(self._producer)
@@ -240,7 +241,7 @@ class AgreementLog:
 
 @dataclass(frozen=True, repr=False)  # its repr would contain secrets
 class KafkaCoordinationTopic:
-    """The coordination topic of a cluster, as one group uses it.
+    """The coordination topic of a cluster, with the settings by which one group uses the topic.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ class KafkaCoordinationTopic:
     secrets: tuple[bytes, ...] = ()
 
     def open(self, timeout_s: float) -> AgreementLog:
-        """Return the group's part of the topic, to be read from its end; makes two requests.
+        """Return the group's part of the topic, positioned at the end; makes two requests.
 
         Raises
         ------
@@ -270,12 +271,12 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required, never joined; members have the ACL READ for it
+                "group.id": self.group,  # required, not joined; members have the ACL READ for it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
                 "fetch.error.backoff.ms": 50,
-                # Do not prefetch, so that the announcements of many members come in one fetch.
+                # Without prefetching, one fetch returns the announcements of many members.
                 "queued.min.messages": 1,
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,
@@ -307,9 +308,9 @@ class KafkaCoordinationTopic:
             raise
 
     def check(self, timeout_s: float) -> None:
-        """Raise a ConfigurationError if the topic is compacted; do nothing if that is unknown."""
+        """Raise a ConfigurationError if the topic is compacted; ignore unreadable settings."""
         resource = ConfigResource(ResourceType.TOPIC, self.name)
-        admin = shared_client(AdminClient, self.connection)  # must outlive the request
+        admin = shared_client(AdminClient, self.connection)  # must live until the response arrives
         described = admin.describe_configs([resource], request_timeout=timeout_s)
         try:
             settings = answer_in_time(described[resource], timeout_s)
@@ -332,7 +333,7 @@ class KafkaCoordinationTopic:
         Raises
         ------
         ConfigurationError
-            The topic may not be created.
+            The broker does not permit this client to create the topic.
         KafkaException
             No broker answers in time.
         """
@@ -340,7 +341,7 @@ class KafkaCoordinationTopic:
         new = NewTopic(
             self.name, COORDINATION_PARTITIONS, config=COORDINATION_TOPIC_CONFIG
         )  # with the broker's default number of replicas
-        admin = shared_client(AdminClient, self.connection)  # must outlive the request
+        admin = shared_client(AdminClient, self.connection)  # must live until the response arrives
         created = admin.create_topics([new], request_timeout=timeout_s)
         try:
             answer_in_time(created[self.name], timeout_s)

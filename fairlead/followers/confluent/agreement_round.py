@@ -1,19 +1,21 @@
-"""The rules of an agreement round, in which the members of one generation agree through a log.
+"""The rules of an agreement round, in which a generation's members agree on an assignment.
 
 Belongs here: the rules, as one member applies them to each record. Belongs elsewhere: the records
-(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, and the consequences of a verdict
+(`fairlead.wire.agreement`), the log (`agreement_log`), the clock, and the consequences of a round
 (`generation`, `member`).
 
-Every member announces itself once, and thereby gives up the partitions that range assigned to it.
-Then one member writes an assignment record, which assigns all partitions that were given up. The
-first valid assignment record of a generation decides for all members, even if it does not list
-them. No partition gets two owners: range's shares are disjoint, an assignment record assigns only
+A round begins after Kafka's `range` has assigned all partitions. Every member writes an
+announcement to the log, by which it gives up its partitions from `range`. Then one member writes an
+assignment record, which assigns all partitions that were given up. The first valid assignment
+record of a generation decides, even for members that the record does not list. A late member, or a
+consumer without a follower, gives up nothing and keeps its partitions from `range`.
+
+No partition gets two owners: `range` assigns each partition once, an assignment record assigns only
 partitions that were given up, and a member that announced itself owns nothing before the first
-assignment record. A late member, or a consumer without a follower, keeps its share from range,
-which no assignment record assigns.
+assignment record.
 
 When another broker becomes the leader of the log's partition, the log can lose its last records,
-and other records get their offsets. So an agreement round takes place within one leader epoch:
+and new records get the lost records' offsets. So an agreement round is limited to one leader epoch:
 members ignore announcements of other epochs, and an assignment record decides only for members of
 its own epoch. Within one epoch all members read the same records.
 """
@@ -31,17 +33,19 @@ from fairlead.wire.fit import fit
 from fairlead.wire.members import GroupMember, member_names
 from fairlead.wire.partitions import Pair, Partitions, pairs
 
-#: Seconds to wait after all partitions were given up, for announcements of members to which range
-#: gave no partitions.
+#: Seconds to wait for further announcements if all partitions were given up. Only members to which
+#: `range` assigned no partitions can be missing.
 UNSURE_S: Final = 0.15
-#: Seconds to wait for further announcements while some partitions were not given up. Their owners
-#: are late members, or consumers without a follower.
+#: Seconds to wait for further announcements if some partitions were not given up. The owners of
+#: these partitions are late members, or consumers without a follower.
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait after the first announcement, if more announcements keep arriving.
 LONGEST_S: Final = 2.0
-#: Seconds. If a member has not written the assignment record after this time, the next member does.
+#: Seconds. If a member does not write the assignment record in this time, the next member writes
+#: one.
 TURN_S: Final = 0.25
-#: Seconds after which a member writes its assignment record again if none was read.
+#: Seconds. If a member has written an assignment record but has not read any, it writes again after
+#: this time.
 REPEAT_S: Final = 2.0
 
 
@@ -78,7 +82,7 @@ class _EpochRecords:
     assignment: AssignmentRecord | None = None
 
     def take(self, announcement: Announcement, share: set[Pair]) -> None:
-        """Add an announcement, which gives up the partitions `share`."""
+        """Add an announcement by which a member gives up the partitions in `share`."""
         self.heard[announcement.member] = announcement
         self.given_up |= share
         counts = {topic: len(numbers) for topic, numbers in announcement.given.items()}
@@ -94,7 +98,7 @@ class AgreementRound:
     me
         This member's announcement.
     partition_counts
-        As for `expect`.
+        Topic to number of partitions, as for `expect`.
 
     Examples
     --------
@@ -152,8 +156,8 @@ class AgreementRound:
     def expect(self, partition_counts: Mapping[str, int]) -> None:
         """Set the number of partitions of each topic, to detect when all were given up.
 
-        With a wrong number, this member may wait too long, or leave out a late member. No partition
-        gets two owners.
+        If a number is wrong, this member may wait too long, or may not wait for a late member. Even
+        then, no partition gets two owners.
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
@@ -163,7 +167,7 @@ class AgreementRound:
         Parameters
         ----------
         record
-            The record; ignored if it is of another generation or another log.
+            The record; ignored if its generation or log differs from this member's.
         now
             A monotonic time in seconds.
         epoch
@@ -183,8 +187,8 @@ class AgreementRound:
         if record.member == self.me.member:
             self._own_records, self._epoch = present, epoch
         share = set(pairs(record.given))
-        # Range gives no partition to two members. An announcement with such a partition is from a
-        # deleted group of the same name.
+        # `range` assigns no partition to two members. If an announcement repeats a partition, it is
+        # from a deleted group of the same name.
         if present.assignment is None and present.given_up.isdisjoint(share):
             present.take(record, share)
             self._last_heard_at = now
@@ -194,16 +198,16 @@ class AgreementRound:
     def write_due_at(self) -> float | None:
         """Return when this member should write an assignment; None: not yet known, or not needed.
 
-        The first to write is the member that has read the newest plan record. Of several such
-        members, the first is the one that announced itself last, since it read all others'
-        announcements.
+        The member that has read the newest plan record writes first. If several members have read
+        that record, the one whose announcement is last in the log writes first, because it has read
+        the announcements of all others.
         """
         present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
-        # The sort is stable, so members that have read the same record stay in the log's order.
+        # The sort is stable: members that have read the same plan record stay in the log's order.
         newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
@@ -211,7 +215,7 @@ class AgreementRound:
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
 
     def note_written(self, now: float) -> None:
-        """Remember when this member wrote an assignment; another member's may come first."""
+        """Store the time at which this member wrote an assignment record."""
         self._written_at = now
 
     def verdict(self) -> Verdict | None:
@@ -235,18 +239,20 @@ class AgreementRound:
         return Verdict({}, listed=False)
 
     def _patience_s(self, present: _EpochRecords) -> float:
-        """Return the seconds to wait for more announcements after the last one."""
+        """Return the seconds to wait for further announcements after the last one that was read."""
         if any(present.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
-        # Range gives a member a second partition of a topic only if every member has one. So all
-        # members have announced themselves.
+        # If `range` gives a member two partitions of a topic, it gives every member at least one.
+        # All partitions were given up, so all members have announced themselves.
         return 0.0 if present.doubled else UNSURE_S
 
 
 def draw_up(
     heard: tuple[Announcement, ...], state: PlanState, *, now: datetime, member: str
 ) -> AssignmentRecord:
-    """Return an assignment record for the announced members: by the plan if possible, else range.
+    """Return an assignment record for the announced members.
+
+    The record follows the plan if possible, and otherwise repeats the assignment by `range`.
 
     Parameters
     ----------
@@ -255,7 +261,7 @@ def draw_up(
     state
         The writer's knowledge of the plan.
     now
-        The present time, time-zone-aware. A plan whose lease has expired is not followed.
+        The present time, time-zone-aware; a plan whose lease has expired is not followed.
     member
         The member that writes the assignment record.
     """
@@ -289,7 +295,11 @@ def draw_up(
 
 
 def _is_valid(assignment: AssignmentRecord, heard: Mapping[str, Announcement]) -> bool:
-    """Whether a record has the common subscription and assigns exactly what its members gave up."""
+    """Whether an assignment record is valid.
+
+    The record must have the most common subscription, and assign exactly the partitions that the
+    listed members gave up.
+    """
     range_shares = {
         member: heard[member].given
         for member in assignment.shares

@@ -1,6 +1,6 @@
 """Kafka clients that the followers of one process share, and requests that several modules make.
 
-Belongs here: sharing of clients, and their lifetime. Belongs elsewhere: topics and records
+Belongs here: sharing clients, and deleting them. Belongs elsewhere: topics and records
 (`agreement_log`, `plan_source`).
 
 A client needs threads and connections even while it is not used. So followers with equal connection
@@ -61,7 +61,7 @@ Client = TypeVar("Client", AdminClient, Sender)
 
 
 def shared_client(kind: type[Client], connection: Mapping[str, Any]) -> Client:
-    """Return the client of this kind for a connection, shared with other followers."""
+    """Return a client of the class `kind`; followers with equal settings share one client."""
     key = (kind, key_of(connection))
     client: Client | None = shared.get(key)
     if client is None or client in _forgotten:  # two threads may each create one, which is harmless

@@ -1,7 +1,7 @@
 """A PlanConsumer's configuration.
 
-Belongs here: checking settings, and selecting those of a follower's own clients. Belongs elsewhere:
-opening connections.
+Belongs here: checking settings, and selecting the settings that a follower's own clients need.
+Belongs elsewhere: opening connections.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ _PATIENCE_MS: Final = 4_000
 #: Milliseconds. Shortest time for which a broker may hold a fetch request, librdkafka's default.
 #: Without this limit, a client with a short time-out would fetch in a loop.
 _LEAST_MS: Final = 500
-#: Milliseconds. Time that librdkafka requires between the longest wait of a fetch and the time-out
-#: of its request.
+#: Milliseconds. librdkafka requires that the time-out of a request is at least this much longer
+#: than the time for which a broker may hold a fetch request.
 _SPARE_MS: Final = 1_000
 _CONNECTION: Final = frozenset(
     {"api.version.request", "debug", "log_level", "logger", "oauth_cb", "plugin.library.paths"}
@@ -37,7 +37,7 @@ _CONNECTION: Final = frozenset(
 
 
 def check(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Check a consumer's configuration, and add the settings that plans need.
+    """Check a consumer's configuration, and return it with the settings that plans require.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings for a follower's own clients: the connection, and no creation of topics.
+    """Return the settings for a follower's own clients: they connect, but never create topics.
 
-    By default, a producer or admin client of librdkafka lets brokers create a topic when the client
-    requests metadata about it.
+    By default, if a producer or admin client of librdkafka requests metadata about a topic that
+    does not exist, brokers may create the topic.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patience_of(connection: Mapping[str, Any]) -> int:
-    """Return `fetch.wait.max.ms`: how long a broker may hold a fetch request without records.
+    """Return a value for `fetch.wait.max.ms`: how long a broker may wait for records.
 
     Examples
     --------

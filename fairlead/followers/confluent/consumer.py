@@ -4,9 +4,9 @@ Belongs here: confluent-kafka's consumer and its callbacks. Belongs elsewhere: t
 callback (`member`), agreement between members (`generation`, `agreement_round`), and the log
 (`agreement_log`).
 
-librdkafka has no pluggable assignors. So the group uses Kafka's `range`, and then its members
-redistribute the partitions in an agreement round. Consumers without a follower keep the partitions
-that range assigned.
+librdkafka has no pluggable assignors. So Kafka's `range` assigns the partitions, and then the
+members redistribute them in an agreement round. Ordinary consumers in the same group keep the
+partitions that `range` assigned to them.
 
 ::
 
@@ -55,23 +55,23 @@ class _BeganError(Exception):
 
 
 class PlanConsumer(Consumer):
-    """A Consumer whose group follows its plans.
+    """A Consumer that follows the plans of its group.
 
-    Use it like a Consumer, from one thread. Members agree during calls of `poll` and `consume`.
-    These calls observe their timeout. But if a broker does not respond during a rebalance, a call
-    may take two seconds longer, or four if the coordination topic must be created. `consume`
-    returns as soon as there is a message. Rebalance callbacks receive the partitions that this
-    consumer really owns, not those that range assigned.
+    Use it like a Consumer, from one thread. Members agree on an assignment during calls of `poll`
+    and `consume`. These calls observe their timeout. But if a broker does not respond during a
+    rebalance, a call may take two seconds longer, or four if the coordination topic must be
+    created. `consume` returns as soon as there is a message. Rebalance callbacks receive the
+    partitions that this consumer really owns, not the partitions that `range` assigned.
 
     Parameters
     ----------
     config
-        As for Consumer. `group.id` is required. Give each consumer its own `client.id`, since plans
-        refer to consumers by it.
+        As for Consumer. `group.id` is required. Give each consumer its own `client.id`, because
+        plans identify consumers by their `client.id`.
     options
         How to follow plans.
     coordination_topic
-        The topic through which the members of groups agree; created if it is missing.
+        The topic through which the members of a group agree on an assignment; created if missing.
     group_secret
         A secret of at least 16 bytes, the same for all members of the group. Members accept only
         records that are authenticated with the secret, so that no other writer of the coordination
@@ -84,7 +84,7 @@ class PlanConsumer(Consumer):
     ------
     ConfigurationError
         A setting is incompatible with plans: static membership, another partition assignment
-        strategy than range, `group.protocol=consumer`; or `group_secret` is empty or short.
+        strategy than `range`, `group.protocol=consumer`; or `group_secret` is empty or short.
 
     Notes
     -----
@@ -112,7 +112,7 @@ class PlanConsumer(Consumer):
         group, connection = settings["group.id"], connection_of(settings)
         clock, rng = Clock(), random.Random()  # noqa: S311 - jitter need not be secret
         reader = shared_reader(group, connection, options)
-        self._dropped = weakref.finalize(self, reader.stop)  # if `close` is never called
+        self._dropped = weakref.finalize(self, reader.stop)  # in case `close` is never called
         topic = KafkaCoordinationTopic(group, connection, coordination_topic, secrets)
         self._member = FollowingMember(
             group=group,
@@ -146,7 +146,7 @@ class PlanConsumer(Consumer):
         ------
         ConfigurationError
             A topic is a pattern; `topics` is empty; or the coordination topic is compacted, or is
-            missing and may not be created.
+            missing and this client is not permitted to create it.
         TypeError
             `topics` is a string, or contains something else than strings.
         RuntimeError
@@ -197,7 +197,8 @@ class PlanConsumer(Consumer):
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` messages, waiting at most `timeout` for the first.
 
-        If the consumer reports its work, iterating over the list is timed.
+        If the consumer reports its work, the returned list measures how long the application
+        processes the messages.
         """
         consume = super().consume
         if self._closed:
@@ -250,9 +251,9 @@ class PlanConsumer(Consumer):
     def _wait(self, wait_s: float) -> Message | None:
         """Wait for the next message or event, for a rebalance, or for a change of the plan.
 
-        An idle consumer spends its time in this method, so it makes few calls.
+        An idle consumer spends its time in this method, so this method makes few calls.
         """
-        poll, member = super().poll, self._member  # a callback would not end consume()
+        poll, member = super().poll, self._member  # a callback's exception cannot end consume()
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -273,7 +274,7 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Assign partitions with other offsets; call it in `on_assign`, as with Consumer."""
+        """Assign partitions with other start offsets; call it in `on_assign`, as with Consumer."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
@@ -397,10 +398,10 @@ class _Client:
 
 
 def _raise_unless_closed(error: KafkaException) -> None:
-    """Raise the error, unless it only means that the client is closing.
+    """Raise the error, unless its code says that the client is closing.
 
-    During `close` the client may have left its group already. An exception in the client's callback
-    would become a KafkaError that the application cannot catch.
+    Callbacks also run during `close`, when the client may have left its group already. An exception
+    in such a callback would become a KafkaError that the application cannot catch.
     """
     if kafka_error(error).code() != KafkaError._DESTROY:
         raise error

@@ -1,8 +1,11 @@
-"""One member's part in one generation of its group, from the assignment by range to a verdict.
+"""One member's part in the agreement round of one generation.
 
 Belongs here: announcing the member, waiting with time limits, and writing an assignment record when
 it is the member's turn. Belongs elsewhere: the rules that all members share (`agreement_round`),
 and joining the group and owning partitions (`member`).
+
+The round begins when `range` has assigned partitions, and ends with a verdict: the partitions that
+the member owns.
 """
 
 from collections.abc import Iterator
@@ -17,21 +20,24 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. A refused announcement is sent again every `_RESEND_EVERY_S` until this time has passed.
+#: Seconds. If the broker refuses the announcement, the member sends it again every
+#: `_RESEND_EVERY_S`, until this time since the start of the generation has passed.
 RESEND_S: Final = 1.0
 _RESEND_EVERY_S: Final = 0.1
-#: Seconds. Longest wait until this member reads its own announcement in the log.
+#: Seconds. Longest time for which a member waits until it reads its own announcement in the log.
 _READ_BACK_S: Final = 3.0
-#: Seconds. Longest wait for an assignment record if this member has read the plan topic to its end.
+#: Seconds. A member that has read the plan topic to its end waits at most this time for an
+#: assignment record.
 _LONGEST_S: Final = 4.0
-#: Seconds. While the plan topic is not read, the longest wait for an assignment record is this time
-#: plus `read_timeout_s`.
+#: Seconds. A member that has not read the plan topic to its end waits at most this time plus
+#: `read_timeout_s` for an assignment record.
 _AFTER_PLANS_S: Final = 2.0
 _UNREAD: Final = "its announcement was not read again"
 _INTERRUPTED: Final = "sending it was interrupted"
 #: Maximum number of records in a `Backlog`.
 _MOST_RECORDS: Final = 10_000
-#: Maximum number of partitions in the records of a `Backlog`: five rounds of the largest group.
+#: Maximum number of partitions in all records of a `Backlog`. That is enough for five rounds of the
+#: largest group: the announcements list each partition once, and so does the assignment record.
 _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
 
@@ -41,7 +47,7 @@ class RangeShare(Enum):
     OPEN = "open"
     KEPT = "kept"
     GIVEN_UP = "given up"
-    #: The share was given up, and this member no longer waits for an assignment record.
+    #: The member gave up the partitions, and no longer waits for an assignment record.
     ABANDONED = "abandoned"
 
 
@@ -57,7 +63,7 @@ NEXT_OF_SHARE: Final = {
 
 @dataclass
 class Generation:
-    """One member's part in one generation, from the assignment by range to the verdict.
+    """One member's part in the agreement round of one generation.
 
     Parameters
     ----------
@@ -66,9 +72,10 @@ class Generation:
     listener, reader, clock
         The member's coordination log, reader of plans, and clock.
     read_timeout_s
-        Longest time for which this member delays its assignment record until plans are read.
+        Seconds. If this member has not read the plan topic to its end, it waits this long after the
+        start of the generation before it writes an assignment record.
     counts
-        Topic to number of partitions, as last read; this class updates it.
+        Topic to number of partitions; this class updates the numbers in place.
     """
 
     round: AgreementRound
@@ -77,7 +84,7 @@ class Generation:
     clock: Clock
     read_timeout_s: float
     counts: dict[str, int]
-    #: Why the member did not announce itself, or stopped waiting.
+    #: Why the member did not announce itself, or stopped waiting for an assignment record.
     reason: str | None = None
     share: RangeShare = RangeShare.OPEN
     #: The log to which the member sent its announcement.
@@ -102,25 +109,28 @@ class Generation:
 
     @property
     def unread(self) -> bool:
-        """Whether the log has not returned the announcement within `RESEND_S`."""
+        """Whether the member has not read its own announcement within `RESEND_S`."""
         announced = self.share is not RangeShare.KEPT
         return announced and not self.round.announced and self.waited_s >= RESEND_S
 
     def announce(self, agreement_log: AgreementLog) -> None:
-        """Announce the member to the others, and thereby give up its share from range."""
-        # Set the state first, so that the share counts as given up after an interruption.
+        """Announce the member, which thereby gives up its partitions from `range`."""
+        # Set the state first: even if sending is interrupted, others may read the announcement.
         self._become(RangeShare.GIVEN_UP)
         self.through, self._sent = agreement_log, Sent(doubtful=_INTERRUPTED)
         self._sent = agreement_log.append(self.round.me)
         self._resend_at = self.clock.monotonic() + _RESEND_EVERY_S
 
     def keep(self, reason: str | None) -> None:
-        """Keep the share from range; call only if no other member can get any of it."""
+        """Keep the partitions from `range`; call only if no other member can get them."""
         self._become(RangeShare.KEPT)
         self.reason = reason
 
     def abandon(self, reason: str) -> None:
-        """Stop waiting for an assignment record; other members may own the share given up."""
+        """Stop waiting for an assignment record, owning nothing.
+
+        The partitions that this member gave up may belong to other members.
+        """
         if self.listener.works:
             self.listener.doubt(reason)
         if self.share is RangeShare.GIVEN_UP:
@@ -128,7 +138,7 @@ class Generation:
         self.reason = reason
 
     def step(self) -> Verdict | None:
-        """Return the verdict; without one, write an assignment if it is this member's turn."""
+        """Return the verdict; if there is none yet, write an assignment when it is due."""
         verdict = self.round.verdict()
         if verdict is None and self.share is RangeShare.GIVEN_UP:
             self._check_announcement()
@@ -146,7 +156,11 @@ class Generation:
         self.share = share
 
     def _check_announcement(self) -> None:
-        """Send a refused announcement again, or keep the share; stop waiting after a problem."""
+        """Check whether the announcement has arrived, and whether to wait for a decision.
+
+        If the broker refused the announcement, send it again; after `RESEND_S`, keep the partitions
+        from `range`. After other problems, stop waiting.
+        """
         agreement_log, refused = self.through, self._sent.refused if self._sent else None
         same_log = agreement_log is self.listener.log and self.listener.works
         if refused is None:
@@ -197,7 +211,10 @@ class Generation:
         return due_at is not None and self.clock.monotonic() >= due_at
 
     def _read_counts(self, agreement_log: AgreementLog) -> dict[str, int]:
-        """Return the number of partitions of each topic; without an answer, the last known one."""
+        """Return the number of partitions of each topic.
+
+        If the broker does not answer, use the last number read.
+        """
         topics = self.round.me.topics
         deadline = self.clock.monotonic() + REQUEST_S
         for topic in topics:
@@ -207,15 +224,16 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # If a number is unknown, use a large one, so that this member waits for more announcements.
+        # If a number was never read, use the maximum. The number of partitions given up is then
+        # lower, so this member waits longer for announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 
 class Backlog:
     """Records read before this member knows its generation, with their leader epochs.
 
-    The number of records is limited, because others may write any number. A member that could not
-    store all records must not announce itself.
+    The number of records is limited, because other programs may write any number of records. If a
+    member could not store all of them, it must not announce itself.
     """
 
     def __init__(self) -> None:
@@ -225,7 +243,7 @@ class Backlog:
         self._named = 0
 
     def __iter__(self) -> Iterator[tuple[Announcement | AssignmentRecord, int]]:
-        """Return the records in the order of the log."""
+        """Iterate over the records and their leader epochs, in the order of the log."""
         return iter(self._records)
 
     def add(self, record: Announcement | AssignmentRecord, epoch: int) -> None:

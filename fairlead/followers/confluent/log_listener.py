@@ -1,8 +1,9 @@
 """Keep a group's part of the coordination topic open, and confirm that reads and writes work.
 
-Belongs here: opening, reconnecting, reporting problems, and marks: test records by which a member
-confirms that the log works. Belongs elsewhere: the consequences of a new log for a member
-(`member`), and requests to Kafka (`agreement_log`).
+Belongs here: opening, reconnecting, reporting problems, and marks. Belongs elsewhere: the
+consequences of a new log for a member (`member`), and requests to Kafka (`agreement_log`).
+
+A mark is a test record with a random name. If a member reads its own mark, the log is confirmed.
 """
 
 import logging
@@ -18,7 +19,7 @@ from fairlead.wire.agreement import Mark
 
 log = logging.getLogger(__name__)
 
-#: Seconds. Time-out of a request to the cluster, for which the application's `poll` waits.
+#: Seconds. Time-out of a request to the cluster; the application's `poll` waits for the response.
 REQUEST_S: Final = 0.5
 #: Time-outs and pauses double after each failure, up to this multiple of their first value.
 MOST_PATIENT: Final = 8
@@ -31,7 +32,7 @@ _LONGEST_MARK_S: Final = 30.0
 _READ_BACK_S: Final = 3.0
 #: Seconds. Longest time between two checks whether the topic got more partitions or was replaced.
 _CHECK_S: Final = 30.0
-#: Name of a mark by which a member asks the others to check the topic immediately.
+#: A mark with this name asks all members to check the topic immediately.
 _CHECK_NOW: Final = "look"
 _MISSING: Final = frozenset(
     {
@@ -54,7 +55,7 @@ class LogListener:
     clock
         The time source.
     rng
-        Draws the names of marks and the times of checks.
+        Generates the names of marks, and random times for checks of the topic.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class LogListener:
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
-        #: Name of the mark that was written and not yet read; None: no such mark.
+        #: Name of the mark that this member has written but not read yet; None: no such mark.
         self._mark: str | None = None
         self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
         self._mark_s = _MARK_S
@@ -88,7 +89,7 @@ class LogListener:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the log works and has returned the last mark."""
+        """Whether the log works, and this member has read the last mark that it wrote."""
         return self._confirmed and self.works
 
     def open(self) -> None:
@@ -100,7 +101,8 @@ class LogListener:
         Raises
         ------
         ConfigurationError
-            The coordination topic is compacted, or is missing and may not be created.
+            The coordination topic is compacted, or is missing and this client is not permitted to
+            create it.
         """
         if self.works:
             return
@@ -118,7 +120,7 @@ class LogListener:
             closing.close()
 
     def confirm(self, *, after_s: float = 0.0) -> None:
-        """Write a mark after some seconds. The log is not confirmed until it returns the mark."""
+        """Write a mark after some seconds. Until this member reads it, the log is unconfirmed."""
         self._confirmed, self._mark = False, None
         self._mark_at, self._mark_s = self._now() + after_s, _MARK_S
 
@@ -136,9 +138,10 @@ class LogListener:
         self.close()
 
     def read(self, wait_s: float) -> list[Entry]:
-        """Return the next records, without marks except the one that confirms the log.
+        """Return the next records. Of the marks, return only the one that confirms the log.
 
-        Waits at most `wait_s`. Also writes a mark and checks the topic when that is due.
+        Waits at most `wait_s`. If a mark is due, this method also writes it; if a check of the
+        topic is due, it also checks the topic.
         """
         agreement_log = self._log
         if agreement_log is None or not self.works:

@@ -5,17 +5,17 @@ interrupted call. Belongs elsewhere: the client library's types (`consumer`), th
 one generation (`generation`, `agreement_round`), and the log (`log_listener`).
 
 A member announces itself only if it has read all records of a generation, so it reads the log
-before it joins. Otherwise it keeps its share from range, which no assignment record assigns. A
-member that announced itself owns nothing until an assignment record decides. If that takes too
-long, the member requests a rebalance. In the next generation it does not announce itself.
+before it joins the group. A member that does not announce itself keeps its partitions from `range`.
+A member that announced itself owns nothing until it reads an assignment record. If that takes too
+long, the member requests a rebalance, and does not announce itself in the next generation.
 
-While a group is converted to the consumer protocol (KIP-848), the broker assigns partitions, and
-may assign one that an assignment record gave to another member. So each member then keeps the share
-that the broker assigned.
+While a group is converted to the consumer protocol (KIP-848), the broker assigns partitions. A
+member then does not announce itself, but owns what the broker assigned, because the broker might
+assign a partition that an assignment record gave to another member.
 
-Each step stores its effect on the state before it acts. A call that is interrupted leaves
-`_unfinished` set. The next call then leaves the group and joins again, unless the state is
-consistent. The state of one generation has no effect in the next one.
+Each step changes the state before it acts. If a call is interrupted, `_unfinished` stays True. The
+next call then leaves the group and joins again, unless the state is consistent. The state of one
+generation has no effect in the next one.
 """
 
 import logging
@@ -48,26 +48,27 @@ Fetched = TypeVar("Fetched")
 _SLICE_S: Final = 0.02
 #: Seconds. Maximum time of one read of the log.
 _READ_S: Final = 0.02
-#: Seconds between two steps after a round, while a rebalance request is pending or the log is not
-#: confirmed.
+#: Seconds between two calls of `_step` after a round, if a rebalance request is pending or the log
+#: is not confirmed.
 _SETTLED_S: Final = 0.2
-#: Seconds between two steps after a round, while no rebalance request is pending and the log is
-#: confirmed.
+#: Seconds between two calls of `_step` after a round, if no rebalance request is pending and the
+#: log is confirmed.
 _AT_REST_S: Final = 3.0
-#: Seconds. With less time left, `fetch` returns, because the client counts in milliseconds.
+#: Seconds. If less time is left, `fetch` returns, because the client's time-outs are whole
+#: milliseconds.
 _SHORTEST_S: Final = 0.006
 #: Maximum number of reads of the log in `subscribe`, which stops earlier if the log is confirmed.
 _READS_TO_JOIN: Final = 25
-#: Seconds. If the log is not confirmed, join after this time.
+#: Seconds. If the log is not confirmed by then, the member joins the group after this time.
 _LISTEN_S: Final = 2.0
-#: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself, so
-#: that it owns partitions again.
+#: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself. It
+#: then owns its partitions from `range`.
 _INTERRUPTED_S: Final = 3.0
-#: Seconds between the times at which two successive members of an assignment may request a
-#: rebalance.
+#: Seconds. The members in an assignment record are sorted. Before a rebalance request for a newer
+#: plan, each member waits this much longer than the previous member in the record.
 _TURN_S: Final = 4.0
-#: Seconds. The assignment record is written again after this time, well before the topic's
-#: retention removes it, because the planner reads it.
+#: Seconds. The planner reads assignment records. So a member writes the record again after this
+#: time, well before the topic's retention removes the record.
 REPEAT_ASSIGNMENT_S: Final = 4 * 60 * 60.0
 _UNDECIDED: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or no member has written an assignment yet"
@@ -101,17 +102,17 @@ TABLE: Final = {
     State.LISTENING: frozenset({State.JOINING, State.OUTSIDE}),
     # The client is joining the group, and no generation has begun. Owns nothing.
     State.JOINING: frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE}),
-    # A generation has begun. Its `RangeShare` shows whether the member waits for an
+    # A generation has begun. `Generation.share` shows whether the member waits for an
     # assignment record. Owns nothing.
     State.AGREEING: SETTLED | {State.JOINING, State.OUTSIDE},
-    # An assignment record lists the member. It requests a rebalance if there is a newer plan.
-    # Owns its share of the assignment record.
+    # An assignment record lists the member. The member requests a rebalance if there is a newer
+    # plan. Owns the partitions that the record assigns to it.
     State.FOLLOWING: _AFTER_ROUND,
-    # An assignment record does not list the member. It requests a rebalance. Owns its share from
-    # range, unless the record assigns this share to other members.
+    # An assignment record does not list the member. The member requests a rebalance. Owns its
+    # partitions from `range`, unless the record assigns them to other members.
     State.LEFT_OUT: _AFTER_ROUND,
-    # The member did not announce itself. It requests a rebalance, unless the broker assigns. Owns
-    # its share from range.
+    # The member did not announce itself. It requests a rebalance, unless the broker assigns
+    # partitions (KIP-848). Owns what `range` or the broker assigned.
     State.KEEPING: _AFTER_ROUND,
     # The member announced itself, but stopped waiting for an assignment record. It requests a
     # rebalance. Owns nothing.
@@ -161,7 +162,7 @@ class FollowingMember:
     clock
         The time source.
     rng
-        Draws delays, which spread the members' rebalance requests over time.
+        Generates random delays, which spread the members' rebalance requests over time.
     """
 
     def __init__(
@@ -192,13 +193,14 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Used before a generation begins: the time when listening began, the log that was read
-        # since, its records, and the share from range.
+        # Used before a generation begins: when the member began to read the log, the log that it
+        # has read since, the records, and the partitions from `range`.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
         self._range_share: Partitions | None = None
-        #: The present or last generation. The client may get the last generation again.
+        #: The present generation, or the last one if it has ended. The client may return to the
+        #: last generation if it subscribes again.
         self.generation: Generation | None = None
         self._counts: dict[str, int] = {}
         #: The partitions that this member has assigned to the client; None: the application has
@@ -207,10 +209,10 @@ class FollowingMember:
         #: Whether the application's assign callback has run, and its revoke callback not yet.
         self._announced_share = False
         # Monotonic time until which this member does not announce itself, because earlier rounds
-        # ended without a decision; and seconds spent in interrupted rounds.
+        # ended without a decision. Seconds spent in interrupted rounds.
         self._silent_until = float("-inf")
         self._spent_s = 0.0
-        # Monotonic time to write the assignment record again; infinite if another member wrote it.
+        # Monotonic time to write the assignment record again; infinite if another member does so.
         self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
@@ -221,7 +223,7 @@ class FollowingMember:
         return self._reader.state is not self._known_state and self.state in SETTLED
 
     def status(self, owned: Iterable[Pair]) -> FollowerStatus:
-        """Return the follower's status; its consumer owns these partitions."""
+        """Return the follower's status, given the partitions that the consumer owns."""
         return self._status.status(
             self._group,
             self._reader,
@@ -245,7 +247,8 @@ class FollowingMember:
         Raises
         ------
         ConfigurationError
-            The coordination topic is compacted, or is missing and may not be created.
+            The coordination topic is compacted, or is missing and this client is not permitted to
+            create it.
         """
         self._unfinished = True
         self._topics = tuple(sorted(set(topics)))
@@ -274,7 +277,7 @@ class FollowingMember:
     def fetch(
         self, fetch: Callable[[float], Fetched], timeout: float | None, *, nothing: Fetched
     ) -> Fetched:
-        """Fetch in short calls, and carry out the member's due steps between the calls.
+        """Fetch records in short calls, and do the member's pending work between the calls.
 
         Parameters
         ----------
@@ -303,8 +306,12 @@ class FollowingMember:
                 return fetched
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
-        """Begin a generation, owning nothing; the client calls this with the share from range."""
-        # If this callback fails before it assigns, confluent-kafka assigns range's share.
+        """Begin a generation, owning nothing.
+
+        The client calls this with the partitions that `range` assigned.
+        """
+        # Call this first: if this callback failed before it assigned anything, confluent-kafka
+        # would assign the partitions from `range`.
         self._client.own([])
         self._announced_share, self._share = False, []
         self._range_share = {
@@ -342,11 +349,11 @@ class FollowingMember:
         return self.state is State.AGREEING or self._awaits_log
 
     def _listen(self, *, confirm: bool = True) -> None:
-        """Read the log before the consumer joins; with `confirm`, up to a new mark.
+        """Begin to read the log before the consumer joins its group.
 
-        Other members write records of a generation only after this member has joined it, and
-        therefore after the mark. Records before the mark may be from a deleted group of the same
-        name, since a new group's generations start at 1 again.
+        With `confirm`, the member first writes a mark, and reads the log up to this mark. Records
+        before the mark may be from a deleted group of the same name, because a new group's
+        generations start at 1 again. Records of this member's generation come after the mark.
         """
         self._listening_since = self._now()
         if confirm:
@@ -356,7 +363,10 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join if the log is confirmed, two seconds have passed, or this member must be silent."""
+        """Join the group if the log is confirmed.
+
+        Also join after two seconds, or if this member will not announce itself anyway.
+        """
         try:
             self._listener.open()
         except ConfigurationError:
@@ -383,8 +393,8 @@ class FollowingMember:
     def _rejoin(self) -> None:
         """Leave the group, and join it as a new member.
 
-        Subscribing again might not start a rebalance. A dropped member must first read the log up
-        to a new mark. Any other member joins immediately if its log is confirmed.
+        Subscribing again without leaving might not start a rebalance. A dropped member must
+        first read a new mark in the log. Other members join immediately if the log is confirmed.
         """
         confirm = self.state is State.DROPPED
         self._leave()
@@ -414,9 +424,10 @@ class FollowingMember:
         return self.generation is not None and self.generation.key == self._client.identity()
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
-        """Give up all owned partitions: call the application, and end the round.
+        """Give up all owned partitions: call the application's callback, and end the round.
 
-        The client's list of revoked partitions is not used, since it contains range's share.
+        The client's list of revoked partitions is not used, because it contains the partitions that
+        `range` assigned.
         """
         self._range_share = None
         self._next_step_at = float("-inf")
@@ -426,8 +437,8 @@ class FollowingMember:
             owned = self._client.owned()
             error = self._call_back(event, self._share or [] if owned is None else owned)
         self._end_round()
-        # The client joins again only after this call, so all records so far are of other
-        # generations.
+        # Discard the records: the client joins its next generation only after this call, so all
+        # records so far are of other generations.
         self._backlog.clear()
         self._heard_through = self._listener.log if self._listener.confirmed else None
         if not self.touched:
@@ -438,7 +449,7 @@ class FollowingMember:
         self._raise(error)
 
     def _call_back(self, event: Event, share: Sequence[Pair]) -> BaseException | None:
-        """Call the application; return its exception, for `_raise` once the state is consistent."""
+        """Call the application's callback; return its exception, which the caller raises later."""
         self.touched = False
         try:
             self._client.notify(event, share)
@@ -475,7 +486,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Continue the agreement round; after the round, repeat the assignment when that is due."""
+        """Continue the agreement round; after it, write the assignment record again when due."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return
@@ -486,7 +497,7 @@ class FollowingMember:
             self._own(generation, verdict)
 
     def _read(self, wait_s: float) -> None:
-        """Read the log. If it is broken, open it again; records in between may be missed."""
+        """Read the log. If it is broken, open it again; records written meanwhile are missed."""
         if not self._topics:
             return
         # During an agreement round, `Generation` handles a broken log.
@@ -525,7 +536,7 @@ class FollowingMember:
     def _should_rejoin(self) -> bool:
         """Whether to leave and join again now, for another round or because the log works again."""
         now, confirmed = self._now(), self._listener.confirmed
-        if self.state is State.JOINING:  # a member that has not read this log would be left out
+        if self.state is State.JOINING:  # a member must read the log before it joins
             unheard = confirmed and self._heard_through is not self._listener.log
             return unheard and self._range_share is None and now >= self._silent_until
         if self.state not in SETTLED:
@@ -543,7 +554,7 @@ class FollowingMember:
     # Methods for one generation
 
     def _begin(self) -> None:
-        """Begin the agreement round of a new generation; announce this member if it may."""
+        """Begin the agreement round of a new generation; announce this member if permitted."""
         number, member = self._client.identity()
         if number < 0 or not member or self._range_share is None:
             return
@@ -569,14 +580,14 @@ class FollowingMember:
             )
             for record, epoch in self._backlog:
                 generation.round.hear(record, self._now(), epoch=epoch)
-            # Another share in the same generation means that the broker assigns.
+            # If the partitions change within a generation, the broker has assigned them.
             reason = BROKER_ASSIGNS if again else self._reason_to_keep(generation.round)
             if reason is None and agreement_log is not None:
                 generation.announce(agreement_log)
             else:
                 generation.keep(reason)
             self.generation = generation
-        # Otherwise the client subscribed again and got the same share, so the round continues.
+        # Otherwise the client subscribed again and got the same partitions: the round continues.
         self._enter(State.AGREEING)
         self._range_share = None
 
@@ -598,7 +609,7 @@ class FollowingMember:
         return "the others did not wait for this member" if round_.over else None
 
     def _own(self, generation: Generation, verdict: Verdict) -> None:
-        """Own the share in a verdict, if the client is still in the verdict's generation."""
+        """Own the partitions in a verdict, if the client is still in the verdict's generation."""
         if verdict.problem is not None:
             self.unsubscribe()
             raise ConfigurationError(f"PlanConsumer: {verdict.problem}")
@@ -608,7 +619,7 @@ class FollowingMember:
         share = sorted(pairs(verdict.share))
         self._announced_share, self._share = True, share
         error = self._call_back("assign", share)
-        if self.state is State.AGREEING:  # else the application has left the group
+        if self.state is State.AGREEING:  # unless the application's callback has left the group
             if self.touched:
                 self._share = None
             else:
@@ -688,11 +699,14 @@ class FollowingMember:
         self._status.unsettle()
 
     def _be_silent(self) -> None:
-        """Do not announce this member for some time, so that it keeps its share from range."""
+        """For some time, do not announce this member: it then keeps its partitions from `range`."""
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
     def _repeat_if_due(self, generation: Generation) -> None:
-        """Write the assignment record again before retention removes it; members ignore copies."""
+        """Write the assignment record again before retention removes it.
+
+        Members ignore the copy, because the first record decides.
+        """
         if self._now() < self._repeat_at:
             return
         self._repeat_at = self._now() + REPEAT_ASSIGNMENT_S

@@ -1,6 +1,6 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: finding and reading the partition that holds a group's key. Belongs elsewhere: the
+Belongs here: finding and reading the partition with a group's records. Belongs elsewhere: the
 meaning of records (`plan_cache`).
 """
 
@@ -40,13 +40,13 @@ _READ_S: Final = 1.0
 
 @dataclass(eq=False)
 class ConfluentSource:
-    """The partition of the plan topic that holds a group's key, read from its beginning."""
+    """The partition of the plan topic with a group's records, read from its beginning."""
 
     _consumer: Consumer
     _group: str
     _partition: TopicPartition
     origin: Origin
-    #: Sends requests about the topic. Those of the consumer would wait behind its fetches.
+    #: Sends requests about the topic, because the consumer would send them after its pending fetch.
     _admin: AdminClient
     _ended: bool = False
 
@@ -54,7 +54,7 @@ class ConfluentSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "ConfluentSource | None":
-        """Connect; return None if the topic does not exist or may not be read.
+        """Connect; return None if the topic does not exist, or this client has no read permission.
 
         Parameters
         ----------
@@ -68,11 +68,11 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                "group.id": group,  # required but never joined; members have the ACL READ for it
+                "group.id": group,  # required, not joined; members have the ACL READ for it
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "enable.partition.eof": True,  # reported at the last stable offset
+                "enable.partition.eof": True,  # the end of a partition is its last stable offset
             }
         )
         try:
@@ -101,9 +101,9 @@ class ConfluentSource:
         Raises
         ------
         KafkaException
-            The topic does not exist any more, or may not be read.
+            The topic does not exist any more, or this client has no read permission.
         """
-        # poll() would wake up five times a second to check for signals.
+        # Not poll(), which would wake up five times a second to check for signals.
         messages = self._consumer.consume(1, timeout_s)
         if messages:
             messages += self._consumer.consume(_BATCH, 0)
@@ -121,9 +121,9 @@ class ConfluentSource:
         return records
 
     def moved(self) -> bool:
-        """Whether the group's key belongs to another partition now, or the topic was replaced.
+        """Whether the topic was created again, or the group's partition has changed.
 
-        If the topic was replaced, librdkafka continues at the old topic's offset without an error.
+        If a topic is created again, librdkafka continues at the old offset without an error.
         """
         try:
             described = described_topic(self._admin, self._partition.topic, _TIMEOUT_S)

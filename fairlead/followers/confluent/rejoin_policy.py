@@ -4,8 +4,8 @@ Belongs here: the reasons, and how long to wait for other members' requests. Bel
 result of a rebalance (`agreement_round`), and whether this member may request one (`member`).
 
 A rebalance interrupts the whole group. So a member that is left out repeatedly waits longer before
-each request. If one rebalance is enough for all members, each member draws a random delay, and the
-first request makes the others unnecessary.
+each request. For a newer plan, one rebalance is enough for all members. So each member waits for a
+random time, and the first request makes the others unnecessary.
 """
 
 import random
@@ -15,16 +15,19 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
-#: Seconds. Shortest pause of a member that was left out; doubled up to `_LONGEST_LEFT_OUT_S`.
+#: Seconds. Shortest pause between a round that left this member out and the request for a
+#: rebalance; doubled after each such round, up to `_LONGEST_LEFT_OUT_S`.
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. First pause after the log works again, because other members need time to open it.
+#: Seconds. Shortest pause between the log's recovery and the rebalance request of a member that was
+#: left out once. Other members need this time to open the log.
 _LOG_BACK_S: Final = 1.0
-#: Seconds. Longest pause before the request of a member that owns nothing.
+#: Seconds. A member that stopped waiting for an assignment record owns nothing. It requests a
+#: rebalance after a pause of at most this time.
 _GIVEN_UP_S: Final = 1.0
-#: Seconds. Shortest pause after the coordination topic was replaced, so that other members can open
-#: the new one.
+#: Seconds. Shortest pause between opening a new coordination topic and the rebalance request. Other
+#: members need this time to open the topic.
 _MOVED_S: Final = 2.0
 
 
@@ -34,9 +37,10 @@ class RejoinPolicy:
     Parameters
     ----------
     jitter_s
-        Longest random delay of a request for a newer plan, in seconds; None: no such requests.
+        Longest random delay of a request for a newer plan, in seconds; None: do not request a
+        rebalance for a newer plan.
     rng
-        Draws the delays.
+        Generates the delays.
     """
 
     def __init__(self, jitter_s: float | None, rng: random.Random) -> None:
@@ -58,7 +62,7 @@ class RejoinPolicy:
         return self._at is not None or self._for_plan or self._schedule.pending
 
     def unsettle(self) -> None:
-        """Handle the start of a rebalance: request no other until it ends."""
+        """Handle the start of a rebalance: cancel all scheduled requests."""
         self._at = None
         self._for_plan = False
         self._schedule.unsettle()
@@ -69,23 +73,26 @@ class RejoinPolicy:
         self._schedule.settle(seen, lapsed=lapsed, turn_s=turn_s)
 
     def given_up(self, now: float) -> None:
-        """Schedule a request, because this member stopped waiting and owns nothing."""
+        """Schedule a request, because this member owns nothing.
+
+        The member gave up its partitions, and stopped waiting for an assignment record.
+        """
         self._at = now + self._rng.uniform(0.0, _GIVEN_UP_S)
 
     def left_out(self, now: float) -> None:
-        """Schedule a request, because this member took no part in the decision."""
+        """Schedule a request, because this member did not take part in the agreement round."""
         self._at = now + self._rng.uniform(self.pause_s, 2 * self.pause_s)
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """If a request is scheduled, make it earlier, because the log works again."""
+        """If a request is scheduled, move it to an earlier time, because the log works again."""
         pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Schedule a request, because the coordination topic was replaced after the round."""
+        """Schedule a request, because the records of the next round will be in another log."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 

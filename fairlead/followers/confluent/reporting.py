@@ -162,9 +162,10 @@ def without_reports(offsets: list[TopicPartition]) -> list[TopicPartition]:
 
 
 def _partitions(messages: list[Message]) -> Iterable[Any]:
-    """Return a key for each message, equal for messages of one partition; None for an error.
+    """Return a key for each message: equal keys for messages of one partition, None for errors.
 
-    If all messages are of one topic, the keys are partition numbers, which can be compared faster.
+    If all messages are of one topic, the keys are partition numbers, because comparing numbers is
+    faster.
     """
     if any(map(Message.error, messages)):
         return [None if message.error() else _pair(message) for message in messages]

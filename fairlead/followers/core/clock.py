@@ -1,4 +1,4 @@
-"""The clocks of followers; tests pass clocks that they control."""
+"""The clocks that consumers use; tests replace them with clocks that they control."""
 
 import time
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Cooperative rebalances (KIP-429): a member gives up a partition before another member gets it.
 
-Belongs here: the part of a decision that can take effect immediately. Belongs elsewhere: the
-decision (`plan_or_fallback`), and the second round, which client libraries start: a member that has
-given up partitions joins again.
+Belongs here: the part of an assignment that can take effect immediately. Belongs elsewhere: the
+assignment (`plan_or_fallback`), and the second rebalance, which client libraries start: a member
+that has given up partitions joins again.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from fairlead.wire.partitions import Pair, pairs
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
     """Return the shares, leaving out partitions that another member still owns.
 
-    When the present owner receives a share without the partition, it gives the partition up and
-    joins again. In that second round the partition has no owner and can be assigned. A partition
-    that two members claim is in no share, because one of the claims is outdated.
+    If an owner receives a share without one of its partitions, it gives the partition up and joins
+    again. At this second rebalance, the partition has no owner and can be assigned. If two members
+    claim to own a partition, it is in no share, because one of the claims is outdated.
 
     Parameters
     ----------

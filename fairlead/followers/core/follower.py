@@ -31,14 +31,14 @@ from fairlead.wire.signing import Verifier
 
 log = logging.getLogger(__name__)
 
-#: Used from the start of a join until this assignor receives the assignment. If the group uses
-#: another assignor, that does not happen.
+#: Used while the member joins, until this assignor receives an assignment. If the group has chosen
+#: another assignor, this assignor receives none.
 _JOINING: Final = AssignmentNote(
     fallback_reason="a rebalance is under way, or some member of the group does not follow plans"
 )
 
-#: Used for assignments without user data. The broker made them, since a leader always writes user
-#: data.
+#: Used for assignments without user data. They come from the broker, because a group leader always
+#: adds user data.
 _FROM_BROKER: Final = AssignmentNote(fallback_reason=BROKER_ASSIGNS)
 
 
@@ -51,8 +51,8 @@ class FollowOptions:
     plan_topic
         The topic with plans.
     read_timeout_s
-        Longest time for which a rebalance waits until the plan topic is read, if another member has
-        read a newer plan.
+        Maximum seconds for which a rebalance waits until the follower has read the plan topic to
+        its end, including the newest plan that any member has read.
     rejoin_jitter_s
         Longest random delay before a member requests a rebalance for a new plan; None: the plan
         takes effect at the next rebalance.
@@ -206,7 +206,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # A restarted static member may be the group leader without knowing.
+            # After a restart, a static member may be the group leader and not be informed of it.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_note(
@@ -253,8 +253,8 @@ class Follower:
     def assigned(self, user_data: bytes | None, generation: int) -> None:
         """Handle a new assignment; its user data shows which plan the assignment follows.
 
-        An assignment without user data comes from the broker, while a group is converted to the
-        consumer protocol (KIP-848). Then this member requests no rebalance.
+        If an assignment has no user data, the broker made it while the group is converted to the
+        consumer protocol (KIP-848). This member then requests no rebalance.
         """
         note = decode_assignment(user_data) if user_data else _FROM_BROKER
         log.info(
@@ -265,12 +265,12 @@ class Follower:
         )
         with self._lock:
             self._status.settle(note)
-            # Other members may wait for partitions that this member owned before its restart. Then
-            # it must join again to complete the rebalance.
+            # Other members may wait for partitions that this member owned before its restart. If
+            # they do, this member must join again to complete the rebalance.
             self._unfinished = self._new_member and note.incomplete
             if note is not _FROM_BROKER:
-                # If another member has read a newer plan than the leader, only the leader or its
-                # successor may request a rebalance for that plan, not all members.
+                # If another member has read a newer plan than the leader, only the leader requests
+                # a rebalance for that plan, or a restarted static member that may be the leader.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

@@ -6,8 +6,8 @@ earlier offset (`progress`), and the text of a report (`fairlead.wire.work_repor
 
 The meter assigns time to the record that the application is processing. It knows this record if the
 application asks for one record at a time, or iterates over one list of a batch. Other time, such as
-the time of one insert for all rows of a batch, cannot be assigned to a record. It only makes the
-confidence intervals of the batch's partitions wider (`Meter._end_batch`).
+the time of one insert for all rows of a batch, cannot be assigned to a record. This time only makes
+the confidence intervals of the batch's partitions wider (`Meter._end_batch`).
 """
 
 import secrets
@@ -32,7 +32,7 @@ Run = tuple[Progress | None, int]
 _GROUP_S: Final = 1e-3
 #: Maximum number of records that are timed as one group.
 _GROUP: Final = 256
-#: Placeholder for `Meter._run` while no record is taken.
+#: Value of `Meter._run` while there is no run.
 _NO_RUN: Final = Progress()
 
 
@@ -49,11 +49,11 @@ class ReportedWork:
     paused
         Number of paused partitions.
     several_at_a_time
-        Whether several tasks ask for records. Then their processing times cannot be distinguished
-        and are not reported.
+        Whether several tasks ask for records at the same time. Their processing times then cannot
+        be distinguished, and are not reported.
     passes_on
-        Whether the application seems to pass records on to threads or tasks. Then processing times
-        are unknown.
+        Whether the application seems to pass records on to threads or tasks. Processing times are
+        then unknown.
 
     Examples
     --------
@@ -107,17 +107,17 @@ class Meter:
         #: The partition of the record that the application processes now.
         self._running: Progress | None = None
         self._batch: _Batch | None = None
-        #: When the application began to process the present record, or last reached another part
-        #: of the batch.
+        #: When the application began to process the present record, or the present records of the
+        #: batch.
         self.since = self._created
-        #: Time in the application in seconds, and number of calls that returned records, both
-        #: before the present run.
+        #: Seconds in the application, and number of calls that returned records. Both exclude the
+        #: present run (see below).
         self._handler, self._calls = 0.0, 0
-        #: Number of calls whose records took less than `QUICK_S` each.
+        #: Number of calls after which the application needed less than `QUICK_S` per record.
         self._quick = 0
         self._passing_on = PassingOn()
-        #: A run is a sequence of records of one partition, each returned by a call of its own. The
-        #: partition of the present run, and its `busy` and `next` when the run began.
+        #: A run is a sequence of records of one partition, each returned by a separate call. These
+        #: are the partition of the present run, and its `busy` and `next` when the run began.
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
         self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None
@@ -134,7 +134,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # inlined, since calls are slower
+        elif (progress := self._running) is not None:  # not `_charge`, for speed
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
@@ -153,8 +153,8 @@ class Meter:
     def waited(self) -> None:
         """Add the time since `waits` to the waiting time, if a wait was measured.
 
-        Processor time of the thread is subtracted, since the client or other tasks of the event
-        loop worked during it.
+        The thread's processor time is subtracted, because in this time the client or other tasks of
+        the event loop worked.
         """
         if self._waiting_since is not None:
             at, cpu_at = self._waiting_since
@@ -178,11 +178,11 @@ class Meter:
         return run
 
     def begin(self) -> None:
-        """Restart the measurement of the returned records, after the consumer's own work."""
+        """Restart the measurement of the returned records, to exclude the consumer's own work."""
         self.since = self._clock()
 
     def took(self, batch: Batch) -> Batch:
-        """Start to measure a batch that the client returns; return it with lists that are timed.
+        """Start to measure a batch that the client returns; return it with `TimedList` values.
 
         Parameters
         ----------
@@ -246,7 +246,10 @@ class Meter:
         self._batch = batch
 
     def _charge(self, records: int = 1) -> float:
-        """Add the time since `self.since` to the partition of the present records, or the batch."""
+        """Add the time since `self.since` to the partition that the application processes.
+
+        If the partition is unknown, add the time to the batch's unassigned time.
+        """
         now = self._clock()
         took = now - self.since
         progress, self._running, self.since = self._running, None, now
@@ -262,7 +265,7 @@ class Meter:
         return batch is self._batch
 
     def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
-        """Start to measure records of one partition, which the application's loop now receives."""
+        """Start to measure records of one partition before the application's loop gets them."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - without a batch nothing is timed
         # If the application alternates between several lists, the present record is unknown.
@@ -281,10 +284,10 @@ class Meter:
         return self._charge(len(records))
 
     def _end_batch(self, batch: "_Batch") -> None:
-        """Count the records that the application did not iterate over, and the unassigned time.
+        """Count the records that the application did not iterate over; add the unassigned time.
 
-        If the batch has one partition, the time is added to that partition. Otherwise it only makes
-        the confidence intervals of all partitions in the batch wider.
+        If the batch has one partition, the time is added to that partition. Otherwise the time only
+        makes the confidence intervals of all partitions in the batch wider.
         """
         if self._handler - batch.handler_before < QUICK_S * batch.records:
             self._quick += 1
@@ -385,7 +388,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """Records of a batch, as a list that times iterations over it. A copy is a plain list."""
+    """A list of a batch's records that measures iterations over it; a copy measures nothing."""
 
     __slots__ = ("_original", "batch", "runs")
 
@@ -444,7 +447,7 @@ def _offset(record: Any) -> int:
 def reported(
     offsets: Mapping[Any, Any], meter: Meter, member_id: str, *, paused: int
 ) -> dict[Any, Any]:
-    """Return the offsets, each with a report as its metadata unless it has other metadata.
+    """Return the offsets with reports as metadata, unless the application has set metadata.
 
     Parameters
     ----------

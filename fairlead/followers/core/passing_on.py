@@ -13,16 +13,17 @@ their time on the few slow records.
 
 from typing import Final, NamedTuple
 
-#: Seconds per record. Passing a record on takes less than this unless it is interrupted: on a slow
-#: machine about 0.05 ms for a queue or a task, 0.09 ms for an executor.
+#: Seconds per record. Passing a record on takes less time, unless another process interrupts it: on
+#: a slow machine about 0.05 ms for a queue or a task, 0.09 ms for an executor.
 QUICK_S: Final = 2.5e-4
-#: Ratio of time in the application to time of waiting for records. If most calls are quick and the
-#: ratio is lower, threads or tasks may process records while the consumer waits.
+#: Ratio of the time in the application to the time of waiting for records. If most calls are quick
+#: and the ratio is lower, other threads or tasks probably process the records.
 _WORKS: Final = 0.2
-#: Seconds. A decision uses the totals of one or two such periods. They are long, because a full
-#: queue can block an application for hours, during which it seems to process records.
+#: Seconds. Length of a period; each decision uses the last one or two periods. They are long,
+#: because a full queue can block an application for hours, and a blocked application seems to
+#: process records.
 _PERIOD_S: Final = 86_400.0
-#: Minimum number of calls in a period. With fewer calls, the period becomes longer.
+#: Minimum number of calls in a period. A period with fewer calls becomes longer.
 _CALLS: Final = 20
 
 
@@ -30,7 +31,8 @@ class Totals(NamedTuple):
     """Totals of a meter since the consumer was created.
 
     `waiting_s` is the time of waiting for records, `handler_s` the time in the application. `calls`
-    counts calls that returned records; `quick` those whose records took less than `QUICK_S` each.
+    is the number of calls that returned records. `quick` is the number of those calls after which
+    the application needed less than `QUICK_S` per record.
     """
 
     elapsed_s: float

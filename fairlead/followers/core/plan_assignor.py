@@ -26,7 +26,7 @@ class FollowingAssignor:
         self, group: str, options: FollowOptions, open_source: Callable[[], PlanSource | None]
     ) -> None:
         self._follower = Follower(group, options, open_source)
-        weakref.finalize(self, self._follower.stop)  # if `close` is never called
+        weakref.finalize(self, self._follower.stop)  # in case `close` is never called
 
     def reports(self, meter: Meter) -> None:
         """Set the meter that measures the consumer's work; `status` then includes its summary."""

@@ -37,7 +37,7 @@ class PlanState:
     plan
         The last valid plan; None: there is none, or it was withdrawn.
     seen
-        Identity of the record with the plan or its withdrawal; NOTHING: no such record.
+        Identity of the newest valid record, a plan or a withdrawal; NOTHING: no such record.
     lease_until
         When the plan expires unless it is renewed; None: never.
     problem
@@ -57,10 +57,12 @@ class PlanCache:
     """Keeps the state of one group's plan.
 
     A record with a later epoch replaces the plan. Within an epoch, a higher version replaces a
-    lower one, and the withdrawal of a version replaces its plan. Older records are ignored. Another
-    record with the same version only extends the lease. A record that cannot be read, has no valid
-    signature, or has other bytes for a known version is skipped with a warning, and the last valid
-    plan is kept. A tombstone is accepted only if no keys are configured.
+    lower one, and the withdrawal of a version replaces its plan. Older records are ignored. A
+    record with the same version and bytes can only extend the lease.
+
+    A record is skipped with a warning if it cannot be read, has no valid signature, or has the
+    present version but other bytes. The last valid plan is then kept. A tombstone is accepted only
+    if no keys are configured.
 
     Parameters
     ----------
@@ -71,8 +73,8 @@ class PlanCache:
     verifier
         Checks signatures; None: records need no signature.
     known
-        The state before this connection. Its plan is kept until a later record replaces it or its
-        lease ends, even if the plan's record was deleted from the topic.
+        The state before this connection. The known plan is kept until a later record replaces it or
+        the lease ends, even if the topic does not contain the plan's record any more.
     """
 
     def __init__(
@@ -88,12 +90,12 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._verifier = verifier
-        #: Identity of the plan in `known`, until its record has been read on this connection. A
-        #: tombstone before that record withdrew an earlier plan.
+        #: Identity of the plan in `known`; None after this connection has read the plan's record. A
+        #: tombstone that comes before this record withdrew an earlier plan.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:
-        """Apply one record; call in the order of offsets."""
+        """Apply one record; the calls must follow the order of offsets."""
         if record.key != self._key:
             return
         if record.value is None:

@@ -1,4 +1,4 @@
-"""A group leader's decision at a rebalance: follow the plan if possible, otherwise assign by range.
+"""A group leader's decision at a rebalance: follow the plan if possible, otherwise use `range`.
 
 Belongs here: the choice between plan and fallback, and its reason. Belongs elsewhere: reading the
 plan (`plan_reader`), and a client's own types.
@@ -26,9 +26,9 @@ class Decision:
     shares
         Member id to topic to partition numbers; contains every member.
     plan_version
-        Version of the plan that the assignment follows; None: range.
+        Version of the plan that the assignment follows; None: `range` made the assignment.
     fallback_reason
-        Why range is used; None: the assignment follows a plan.
+        Why `range` is used; None: the assignment follows a plan.
     """
 
     shares: Shares

@@ -28,7 +28,7 @@ _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
-    """The partition of the plan topic that holds a group's key, read from its beginning."""
+    """The partition of the plan topic with a group's records, read from its beginning."""
 
     @property
     def origin(self) -> Origin:
@@ -38,7 +38,7 @@ class PlanSource(Protocol):
         """Return the next records, waiting at most `timeout_s`."""
 
     def moved(self) -> bool:
-        """Whether the group's key belongs to another partition now, or the topic was replaced."""
+        """Whether the topic was created again, or the group's partition has changed."""
 
     def at_end(self) -> bool:
         """Whether all records have been read that existed when the connection was opened."""
@@ -48,18 +48,18 @@ class PlanSource(Protocol):
 
 
 class PlanReader:
-    """Keeps one group's plan current on a daemon thread, for one or several followers.
+    """Reads one group's plans on a daemon thread, for one or several followers.
 
-    Each connection reads the partition from its beginning into a new cache, which starts with the
-    previous state. Until all of the partition has been read, followers keep the last valid plan.
+    Each connection creates a cache with the previous state, and applies all records of the
+    partition to it. Until all records have been read, followers keep the last valid plan.
 
     Parameters
     ----------
     group
         The group id, for log messages.
     open_source
-        Connects; returns None if the plan topic does not exist. Called on the thread at the start,
-        and after each failure with growing pauses.
+        Connects; returns None if the plan topic does not exist or is not readable. The thread calls
+        this function at the start, and again after each failure, with growing pauses.
     verifier
         Checks signatures; None: records need no signature.
     on_tick
@@ -108,11 +108,14 @@ class PlanReader:
 
     @property
     def caught_up(self) -> bool:
-        """Whether the topic has been read to its end since the start."""
+        """Whether the topic has been read to its end at least once; True if there is no topic."""
         return self._caught_up
 
     def serve(self) -> bool:
-        """Add a follower, and start the thread for the first; False if the reader has stopped."""
+        """Add a follower; the first call starts the thread. Return False if the reader has stopped.
+
+        A stopped reader cannot be started again.
+        """
         with self._progress:
             if self._stopping.is_set():
                 return False
@@ -122,21 +125,24 @@ class PlanReader:
             return True
 
     def stop(self) -> None:
-        """Remove a follower; stop the thread after the last, without waiting for it."""
+        """Remove a follower. If it was the last, stop the thread, without waiting for its end."""
         with self._progress:
             self._users -= 1
             if self._users <= 0:
                 self._stopping.set()
 
     def close(self) -> None:
-        """Remove a follower; the last call waits about a second until the connection is closed."""
+        """Remove a follower. If it was the last, wait until the connection is closed.
+
+        This takes about a second, and at most five.
+        """
         self.stop()
         reading = self._thread.is_alive() and self._thread is not threading.current_thread()
         if reading and self._stopping.is_set():
             self._thread.join(timeout=5)
 
     def current(self, *, at_least: Identity, timeout_s: float) -> PlanState:
-        """Return the state of the plan once the topic has been read, including `at_least`.
+        """Wait until the topic has been read, including the record `at_least`; return the state.
 
         Parameters
         ----------

@@ -1,23 +1,24 @@
-"""The counters of one partition, now and at earlier offsets.
+"""Counters of one partition's processed records, now and at earlier offsets.
 
 Belongs here: counting each record once, and finding the counters that belong to a committed offset.
 Belongs elsewhere: clocks, and assigning time to partitions (`meter`).
 
 The planner ignores a report in which the number of records has grown by more than the committed
-offset. But a client may commit before the application has processed the records (aiokafka's
-`getmany`) or long after, and it may read a record again. So each record counts once, and a report
-has the counters of the time when the application had just processed all records before the
-committed offset.
+offset. But a client may commit an offset before the application has processed the records
+(aiokafka's `getmany`) or long after, and may read a record twice. So this module counts a record
+only once, unless the committed offset decreases. For a committed offset, it reports the counters of
+the moment when the application had processed all records before that offset.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-#: Maximum number of earlier states per partition; with more, every second state is removed.
+#: Maximum number of earlier states of the counters per partition. If there are more, every second
+#: state is removed.
 _KEPT: Final = 64
-#: Seconds. Time that belongs to no record is summed over this period before it is squared. The
-#: period is longer than the time between two samples, so that the confidence interval stays wide
-#: even with many short batches.
+#: Seconds. Times that cannot be assigned to a record are summed over this period, and the sum is
+#: squared. The period is longer than the time between two samples. So the confidence interval stays
+#: wide even with many short batches.
 _BLOCK_S: Final = 600.0
 
 
@@ -61,22 +62,22 @@ class Progress:
         self.topic, self.partition = topic, partition
         #: Offset after the last counted record.
         self.next = -1
-        #: Number of offsets before `next` that have no counted record.
+        #: `next` minus the number of counted records.
         self._missing = -1
         self.busy = 0.0
         self.squares = 0.0
-        #: Number of records in the batch that are not counted yet, and offset of the last of them.
+        #: Number of the batch's records that are not counted yet, and the offset of the last one.
         self._left, self._last = 0, -1
         self._block_s, self._block_since = 0.0, float("-inf")
-        #: Whether the committed offset has decreased, so that records count again.
+        #: Whether the committed offset has decreased. Records read again are then counted again.
         self._replays = False
-        #: Offset of the first record since the last commit, if offsets just before it have no
-        #: records.
+        #: Offset of the first record after the last commit, if a gap in the offsets precedes this
+        #: record.
         self._resumed = -1
-        #: Offset at which counting started again since the last commit; -1: it did not.
+        #: Offset from which records have been counted again since the last commit; -1: none.
         self._restarted = -1
-        #: Last committed offset, and the most offsets by which a commit was ahead of the
-        #: application.
+        #: Last committed offset, and the maximum difference between a committed offset and the
+        #: offset that the application had reached at that time.
         self._committed = -1
         self._ahead = 0
         self._newest = self.reported = WorkAtOffset(-1, 0, 0.0, 0.0)
@@ -112,7 +113,7 @@ class Progress:
     def begin_batch(
         self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
     ) -> None:
-        """Register `records[start:stop]`, at least one record, as part of the batch."""
+        """Add `records[start:stop]` to the batch, without counting; at least one record."""
         first = offset_of(records[start])
         if first < self.next and self._replays:
             self._go_back(first)
@@ -133,9 +134,9 @@ class Progress:
     def spend(self, took_s: float, records: int) -> None:
         """Add the time of records that were timed as one group.
 
-        The sum of squares grows as if each record took the mean time so far, and one of the records
-        also took the difference to `took_s`. So the sum is right on average, and too large while
-        the mean is unknown.
+        The time of each record in the group is unknown. The sum of squares grows as if one record
+        deviated from the mean time so far, and all other records took exactly the mean. On average
+        this is right. Before there is a mean, the sum is too large.
         """
         if records == 1:
             self.squares += took_s * took_s
@@ -148,8 +149,9 @@ class Progress:
     def widen(self, took_s: float, now: float) -> None:
         """Make the confidence interval wider, for time that may belong to this partition.
 
-        All such time may belong to this one partition. So the times within `_BLOCK_S` are added up
-        before they are squared, and the interval stays wide even after many batches.
+        All such times may belong to this partition, even to one record. So the times within
+        `_BLOCK_S` are added before they are squared. The interval thus stays wide even after many
+        batches.
         """
         if now - self._block_since > _BLOCK_S:
             self._block_s, self._block_since = 0.0, now
@@ -161,7 +163,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records from an earlier offset again, beginning with the last report's counters."""
+        """Count records again from an earlier offset; the last report's counters stay."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False
@@ -172,9 +174,10 @@ class Progress:
         Parameters
         ----------
         offset
-            The committed offset. If it has decreased, earlier states of the counters are removed.
+            The committed offset. If it is lower than the last one, all earlier states of the
+            counters are removed.
         busy, squares
-            The counters now, including the present record.
+            The present values of these counters, including the time of the present record so far.
         """
         now = self._state(busy, squares)
         if offset < self._committed:
@@ -198,9 +201,10 @@ class Progress:
         return WorkAtOffset(following, records, busy, squares)
 
     def _follow(self, offset: int, now: WorkAtOffset) -> None:
-        """Set `reported` to the state at a committed offset.
+        """Set `reported` to the counters at a committed offset.
 
-        If commits were ahead of the application by N offsets, use the state N offsets earlier.
+        If earlier commits were up to N offsets ahead of the application, this commit may be, too.
+        So use the counters at the offset that is N lower.
         """
         if self._restarted >= 0:
             self._newest = self.reported._replace(offset=self._restarted)
@@ -209,7 +213,8 @@ class Progress:
         if self._newest.offset < self._resumed < now.offset:
             self._newest = self._newest._replace(offset=self._resumed)
             self._states.append(self._newest)
-        # Records that are new since the last state may be before the last committed offset.
+        # New records may have offsets before the last committed offset. If so, that commit was
+        # ahead of the application.
         if now.records > self._newest.records:
             self._ahead = max(self._ahead, self._committed - self._newest.offset)
         if len(self._states) >= _KEPT:

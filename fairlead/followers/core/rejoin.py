@@ -18,16 +18,16 @@ class RejoinSchedule:
     A newer record (with a higher `Identity.rank`) needs a rebalance. A renewed lease needs a
     rebalance only if the group had stopped following the plan because the lease had expired.
 
-    Every member that reads a newer plan draws a random delay within the jitter. The first request
-    makes the whole group rebalance, so other members need no request. A member requests at most one
-    rebalance for each plan, and one for each renewal of an expired plan.
+    Every member that reads a newer plan waits for a random time of at most `jitter_s`. The first
+    request makes the whole group rebalance, so the other members need no request. A member requests
+    at most one rebalance for each plan, and one for each renewal of an expired plan.
 
     Parameters
     ----------
     jitter_s
-        Longest delay, in seconds; None: never request a rebalance.
+        Longest random delay, in seconds; None: never request a rebalance.
     rng
-        Draws the delay.
+        Generates the delay.
 
     Examples
     --------
@@ -51,11 +51,11 @@ class RejoinSchedule:
 
     @property
     def pending(self) -> bool:
-        """Whether a random time for a request has been drawn."""
+        """Whether a request is scheduled."""
         return self._at is not None
 
     def unsettle(self) -> None:
-        """Handle the start of a rebalance: request no other until it ends."""
+        """Handle the start of a rebalance: until `settle`, `due` returns False."""
         self._settled = None
 
     def settle(self, seen: Identity, *, lapsed: bool = False, turn_s: float = 0.0) -> None:
@@ -68,8 +68,8 @@ class RejoinSchedule:
         lapsed
             Whether `seen` is a plan that was not followed because its lease had expired.
         turn_s
-            Seconds added to this member's delay, during which only other members may request a
-            rebalance.
+            Seconds added to this member's random delay, so that members earlier in the group's
+            order can request the rebalance first.
         """
         self._settled, self._lapsed = seen, lapsed
         self._at = None
@@ -88,13 +88,13 @@ class RejoinSchedule:
         Parameters
         ----------
         seen
-            The newest record known.
+            The newest plan record that this member has read.
         now
             A monotonic time in seconds.
         lapsed
             Whether `seen` is a plan whose lease has expired.
         lease_until
-            End of that lease; None: the plan never expires.
+            End of the plan's lease; None: the plan never expires.
         """
         if self._settled is None or self.jitter_s is None:
             return False

@@ -1,7 +1,7 @@
-"""A follower's status: which partitions it owns, by which rule, and why it follows no plan.
+"""A follower's status: its partitions, the rule that assigned them, and why it follows no plan.
 
-Belongs here: the status, and since when it applies. Belongs elsewhere: the events that change it
-(`follower`, `fairlead.followers.confluent.member`).
+Belongs here: the status, and the time of its last change. Belongs elsewhere: the events that change
+the status (`follower`, `fairlead.followers.confluent.member`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,10 +39,10 @@ class FollowerStatus:
     owned
         The consumer's partitions: topic to partition numbers.
     rule
-        "plan": a plan assigned the partitions; "range": range or the broker assigned them;
-        "nothing": this member gave up its partitions, stopped waiting for other members to assign
-        them, and owns nothing until the next rebalance; "undecided": a rebalance is in progress, or
-        the consumer is in no group.
+        "plan": a plan assigned the partitions; "range": `range` or the broker assigned them;
+        "nothing": this member gave up its partitions, stopped waiting for an assignment by the
+        other members, and owns nothing until the next rebalance; "undecided": a rebalance is in
+        progress, or the consumer is in no group.
     since
         Time since which the rule applies, by this machine's clock; UTC.
     plan_version
@@ -58,7 +58,7 @@ class FollowerStatus:
     records_skipped
         Number of unreadable or badly signed records in the plan topic.
     caught_up
-        Whether the plan topic has been read to its end.
+        Whether the plan topic has been read to its end; True if there is no topic.
     rebalances
         Number of assignments received through this follower.
     rejoins_asked
@@ -91,7 +91,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
     Parameters
     ----------
     plan
-        The plan that the group follows; None: range.
+        The plan that the group follows; None: the group uses `range`.
     name
         The member's `group.instance.id`, or its `client.id` if it has none.
     """
@@ -114,14 +114,14 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
 
 
 class FollowerState:
-    """The rule by which a member owns its partitions, and the time since which it applies.
+    """The rule that assigned a member's partitions, and the time since which the rule applies.
 
     Parameters
     ----------
     clock
         The time source.
     undecided
-        The `note` during a rebalance.
+        The assignment note during a rebalance.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:
@@ -165,7 +165,7 @@ class FollowerState:
         plan_topic: str,
         rejoins_asked: int,
     ) -> FollowerStatus:
-        """Return the status of the follower that has this name, reader and partitions."""
+        """Return the follower's status, made from this state and the arguments."""
         state, owns = reader.state, by_topic(owned)
         followed = state.plan if self._rule == "plan" else None
         known = self._rule == "range" or followed is not None
