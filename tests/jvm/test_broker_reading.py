@@ -18,9 +18,9 @@ FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def restart(broker: KafkaBroker, group: Group) -> None:
-    """Restart the broker, so that it knows no plan; its groups stay the same.
+    """Restart the broker, which forgets all plans but not its groups.
 
-    Static members are stopped meanwhile, because reconnection of clients is not tested here.
+    Static members are stopped during the restart: reconnection of clients is not tested here.
     """
     names = [*group.members]
     for name in names:

@@ -1,7 +1,7 @@
 """Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
 
-Belongs here: consumers that join, leave and record revocations; descriptions of their groups with
-another assignor. Belongs elsewhere: anything about plans.
+Belongs here: consumers that join, leave and record revocations; descriptions of their groups as if
+the assignor followed plans. Belongs elsewhere: anything about plans.
 """
 
 import threading

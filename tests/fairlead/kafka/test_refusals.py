@@ -1,4 +1,4 @@
-"""Errors after failed connections and logins, and kafka-python's log, without passwords."""
+"""Error messages about failed connections and logins; no message or log has a password."""
 
 import logging
 from collections.abc import Callable

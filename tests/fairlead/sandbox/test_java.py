@@ -1,4 +1,4 @@
-"""Finding Java: accepted versions, and the error without one."""
+"""Finding Java: accepted versions, and the error about an old version."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The warm Spark server: one process, reused, private to its user, and ended on request."""
+"""The warm Spark server, a process that serves many runs; only its user can use it."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
-    """Return the module's server, which may answer slowly on a busy machine."""
+    """Return the running server; status requests may take longer, for busy machines."""
     monkeypatch.setattr(session, "ANSWERS_WITHIN_S", PATIENCE_S)
     found = SparkServer(state_dir, AUTO).running()
     assert found is not None

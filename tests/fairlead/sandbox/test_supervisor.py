@@ -46,7 +46,7 @@ Told = tuple[Supervisor, list[str], io.StringIO]
 
 @contextmanager
 def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
-    """Keep parts running; yield the supervisor, its messages and the log."""
+    """Keep parts (processes) running; yield the supervisor, its messages, and the parts' log."""
     lines: list[str] = []
     log = io.StringIO()
     with Supervisor(
@@ -121,7 +121,7 @@ def test_parts_are_restarted_without_a_log(tmp_path: Path) -> None:
         def write(self, _: str) -> int:
             raise OSError("no space left on device")
 
-    (tmp_path / "running").touch()  # no folder: processes cannot be recorded
+    (tmp_path / "running").touch()  # a file, not a folder, so processes cannot be recorded
     noted = tmp_path / "noted"
     part = python(
         "sleeper",

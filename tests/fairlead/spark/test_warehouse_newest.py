@@ -20,7 +20,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: str) -> Recent:
-    """Store a snapshot of groups in cohorts, and further tables for it; return its reference."""
+    """Store a snapshot of groups (keys) in cohorts (values), with `tables`; return a reference."""
     at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
     names = sorted(cohorts)

@@ -15,7 +15,7 @@ from fairlead.wire.document import MAX_PARTITIONS, MemberShare, PlanDocument
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 names = st.text(
-    st.characters(exclude_categories=["Cs"]),  # valid in UTF-8
+    st.characters(exclude_categories=["Cs"]),  # no surrogates: UTF-8 cannot encode them
     min_size=1,
     max_size=8,
 )

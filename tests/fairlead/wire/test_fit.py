@@ -1,4 +1,4 @@
-"""Properties of `fit`: complete, eligible, deterministic, and minimal changes."""
+"""Properties of `fit`, which adapts a plan to the members and topics that a group has now."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -185,13 +185,13 @@ def test_heaviest_share_goes_to_the_new_member() -> None:
 
 
 def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
-    """A share is taken over only as a whole; partitions without subscribers are dropped."""
+    """A new member that reads only `t` gets the partitions of `t`; those of `u` have no owner."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}
 
 
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
-    """Each such partition goes to the member with the fewest partitions, then the least load."""
+    """A partition that the plan lacks goes to the member with the fewest, then least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}}, partition_counts={"t": 2}, weights={"t": [5, 3]}
     )

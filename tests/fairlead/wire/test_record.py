@@ -27,7 +27,7 @@ from fairlead.wire.signing import Signer, Verifier
 from tests.fairlead.workflows.plans import make_plan
 from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
-#: Vectors shared with implementations in other languages.
+#: Test vectors, shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "plan_records.json").read_text())
 VERIFIER = Verifier.from_text(PUBLIC)
 PLAN = make_plan({"a": {"t": [0]}}, {"t": [1.0]}, group="group")

@@ -25,7 +25,7 @@ def test_seal_is_valid_for_one_secret_group_and_log(other: Seal) -> None:
 
 
 def test_seal_is_invalid_for_a_changed_record() -> None:
-    """A seal does not hold for another value or for a tombstone."""
+    """The seal of one value is invalid for another value, and for a tombstone."""
     assert OURS.holds(b"here", OURS.headers(b"here"))
     assert not OURS.holds(b"there", OURS.headers(b"here"))
     assert not OURS.holds(None, OURS.headers(b"here"))

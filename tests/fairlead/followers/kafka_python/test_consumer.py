@@ -161,7 +161,7 @@ def test_rebalance_completes_with_short_polls(
 def test_member_removed_while_joining_loses_its_partitions(
     fleet: Fleet, services: Services, options: dict[str, Any]
 ) -> None:
-    """The member claims nothing, calls its listener, and reads from the committed offsets."""
+    """A member removed while it joins reports its partitions as lost, and reads from commits."""
     journal = Journal()
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
@@ -221,7 +221,7 @@ def test_eager_member_continues_at_the_commit_and_stays_paused(
 
 
 def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Services) -> None:
-    """At its rejoin, the member reports its partitions as lost, since others may have read them."""
+    """When it rejoins, the member reports its partitions as lost: others may have read them."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = PlanConsumer(
@@ -254,7 +254,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """An assignor that does not know its consumer raises an error: its claims may be outdated."""
+    """An assignor that does not know its consumer raises an error instead of sending old claims."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:

@@ -76,7 +76,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # If a callback raises before it assigns or revokes, confluent-kafka does this.
+                # If a callback raised before it assigned or revoked, confluent-kafka does so.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
@@ -147,7 +147,7 @@ class PlainListener:
         self._client = client
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
-        """Fetch the partitions that range assigned."""
+        """Fetch the partitions that `range` assigned."""
         self._client.own(partitions)
 
     def revoked(self) -> None:
