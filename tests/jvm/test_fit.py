@@ -48,7 +48,7 @@ def draw_alike(rng: random.Random) -> Case:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(CASES // BATCH))
 def test_fits_of_java_and_python_are_equal(checks: Checks, seed: int) -> None:
-    """For random plans and groups, every share is the same, including its order."""
+    """For random plans and groups, both compute equal shares in the same order."""
     cases = list(draw(seed))
     questions = [
         {

@@ -191,7 +191,7 @@ def test_reported_work_equals_the_applications_measurement(
 
 @pytest.mark.kafka
 def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
-    """Commits in every form have reports, unless they have the application's metadata."""
+    """Every form of commit carries reports, unless the application gives its own metadata."""
     applications.send(1)
     applications.start("a", group_protocol="consumer")
     applications.act("a", "assign")
@@ -307,7 +307,7 @@ def test_listeners_of_spring_report_their_work(
 
 
 def test_documentation_has_the_tested_listener_factory() -> None:
-    """The factory in docs/consumers/java.md is the same as in these tests."""
+    """The listener factory in docs/consumers/java.md is the one that is tested here."""
     line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
     docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
     assert line in LISTENER.read_text()

@@ -92,7 +92,7 @@ def test_damaged_rows_are_never_read(tmp_path: Path) -> None:
 def test_file_that_cannot_be_set_aside_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The damaged file stays in its place, and tidying still removes outdated samples."""
+    """The damaged file is not moved, and tidying still removes outdated samples."""
     archive = filled(tmp_path, range(1, 4))
     (tmp_path / "samples" / "damaged").write_text("a file where the folder is to be")
     file = files(tmp_path)[0]
@@ -123,7 +123,7 @@ def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
 def test_file_is_on_the_disk_before_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file got its name before its content, a power cut could leave an empty named file."""
+    """If a file were named before it is synced, a power cut could leave an empty sample file."""
     synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:

@@ -95,7 +95,7 @@ def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
 
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:
-    """Only the newest sample has the members' subscriptions; in earlier samples they are null."""
+    """The members' subscriptions are in the newest sample; in earlier samples they are null."""
     archive = SampleArchive(str(tmp_path))
     for before in (90, 2, 1):
         append(archive, before, "a", "b", "c")

@@ -92,7 +92,7 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     newer
         A valid plan for at least two members, newer than the followed plan.
     origin
-        The topic, cluster and log for which records are signed.
+        The topic's name, cluster id and topic id, which are part of the signed bytes.
     """
     good = newer.to_bytes()
 
@@ -374,7 +374,7 @@ class Fleet:
 
     @property
     def origin(self) -> Origin:
-        """The plan topic, with its cluster and log, for which records are signed."""
+        """The plan topic's name, cluster id and topic id, which are part of the signed bytes."""
         return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:

@@ -49,7 +49,7 @@ SAMPLE_S = 0.05
 
 
 class Overlap(NamedTuple):
-    """Members that owned the same partition in two samples in a row, according to their files.
+    """Members that recorded, in two samples in a row, that they owned the same partition.
 
     One sample proves nothing, because a partition may move while the files are read.
 
@@ -301,7 +301,7 @@ class Storm:
         return None if worker is None else self._kill(worker)
 
     def pause(self) -> str | None:
-        """Freeze a consumer beyond its session timeout, let the others settle, and resume it."""
+        """Freeze a consumer until its session times out and the group settles, then resume it."""
         if (worker := self._some()) is None:
             return None
         worker.process.send_signal(signal.SIGSTOP)
@@ -357,7 +357,7 @@ class Storm:
         return f"broker {number} dies"
 
     def broker_freezes(self) -> str:
-        """Freeze a broker until the others have replaced it, and resume it."""
+        """Freeze a broker until other brokers have taken over, and resume it."""
         number = self.rng.choice(sorted(self.brokers))
         self.outages += 1
         process = self.brokers[number].process()
@@ -413,7 +413,7 @@ class Storm:
         return [log for name in ("log", "errors") for log in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
-        """Return, for each message number, how often each consumer (by its folder) has read it."""
+        """Return, for each message number, the folders of its readers, each with a count of reads."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             written = (folder / "messages").read_text() if folder.is_dir() else ""

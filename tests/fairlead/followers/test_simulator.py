@@ -32,7 +32,7 @@ def test_invariants_hold_in_every_history(first: int) -> None:
 
 
 def test_group_recovers_soon_after_a_long_outage_of_its_log() -> None:
-    """After a long outage of the agreement log, and other faults, recovery takes under 120 s."""
+    """After a long outage of the agreement log, the group recovers within 120 seconds."""
     world = run(108_835)
     assert world.time < 120.0
 
@@ -49,7 +49,7 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members write the record again, since retention could delete it before all have read it."""
+    """Members write the decisive record again before retention could delete it."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -141,7 +141,7 @@ def test_member_accepts_a_new_share_within_a_generation() -> None:
 
 
 def test_member_may_unsubscribe_in_its_callback() -> None:
-    """The member then leaves the group, and owns no partition."""
+    """A member that unsubscribes in its callback leaves the group, and owns no partition."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
     member, client = world.members["a"].plans, world.members["a"].client

@@ -65,7 +65,7 @@ class BrokerAssigned:
             self.leave(name)
 
     def join(self, group: str, name: str, topics: list[str], **config: Any) -> None:
-        """Let a consumer join; `name` is its client id unless `config` has one."""
+        """Let a consumer join; `name` is the client id unless `config` sets another one."""
         consumer = Consumer(
             self._settings.librdkafka(
                 **{

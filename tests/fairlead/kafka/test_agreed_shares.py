@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
-    """Return members that subscribe to `t`, with the partitions that range assigned to each."""
+    """Return members that subscribe to `t`, with the partitions that `range` assigned to each."""
     return [
         LiveMember(name, name, None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()

@@ -76,7 +76,7 @@ def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], w
 def test_only_an_absent_group_ends_its_plan(
     answer: dict[str, str], exception: type[GroupError]
 ) -> None:
-    """Only answers about an absent group raise GroupAbsentError, on which its plan is ended."""
+    """Only answers about an absent group become GroupAbsentError, which ends the group's plan."""
     assert type(group_error(read_description("g", group() | answer))) is exception
 
 

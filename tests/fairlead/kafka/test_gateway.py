@@ -146,7 +146,7 @@ def test_thousands_of_missing_topics_are_not_requested(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A subscription with too many missing topics is an error of its group."""
+    """A group that subscribes to thousands of missing topics gets an error instead of a request."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -239,10 +239,10 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
-    """The error comes after the time-out in the settings, before librdkafka's time-out."""
+    """The error comes after the time-out in the settings; librdkafka would wait longer."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
-    by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
+    by_itself: Any = librdkafka.list_consumer_groups()  # returns after a minute
     settings = KafkaSettings(
         bootstrap_servers="127.0.0.1:1",
         request_timeout_s=1.0,  # clock: no broker answers
@@ -279,7 +279,7 @@ def test_unreadable_commits_are_an_error_of_their_group(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The group has the error and no partitions; other groups have their partitions."""
+    """The sample of the group has the error but no partitions; other groups are complete."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})

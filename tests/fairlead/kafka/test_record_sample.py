@@ -102,7 +102,7 @@ def test_aborted_records_and_markers_are_not_counted(
 def test_compacted_log_has_fewer_records_than_offsets(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """The estimate is of records, not of offsets; a tombstone is a record of its key."""
+    """Records are estimated by counting records, not offsets; tombstones count as records."""
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",

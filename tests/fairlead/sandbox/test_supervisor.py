@@ -66,7 +66,7 @@ def soon(condition: Callable[[], object]) -> None:
 
 
 def test_states_of_parts_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """States show which parts are ready, are starting, wait for another part, or have ended."""
+    """Other processes can read which parts are ready, starting, waiting, or ended."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
         "server", (sys.executable, "-c", LISTENS, str(may_listen), str(address)), answers=address

@@ -37,7 +37,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
 ) -> None:
     """Lag is equal, except that only Kafka's tool counts records deleted before they were read.
 
-    The topic is compacted and its keys repeat, so that offsets outnumber records. For partitions
+    The topic is compacted and keys repeat, so offsets outnumber records. For partitions
     without a commit, Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
     """
     topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})

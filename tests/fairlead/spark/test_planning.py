@@ -166,7 +166,7 @@ def test_unreadable_partition_is_an_error() -> None:
 
 
 def test_failing_assignors_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An assignor's error or invalid assignment is in its row; other rows have assignments."""
+    """The row of a failing assignor has the error; rows of other assignors have assignments."""
 
     def broken(problem: Any) -> Assignment:
         raise RuntimeError(f"broken by {problem.topics[0]}")

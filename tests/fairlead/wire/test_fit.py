@@ -145,7 +145,7 @@ def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
 @EXAMPLES
 @given(cases)
 def test_named_members_keep_their_share(case: Case) -> None:
-    """Present members of the plan keep all planned partitions that exist and that they read."""
+    """Members named in the plan get all planned partitions that still exist and that they read."""
     shares = run(case)
     for name in case.plan.members.keys() & shares.keys():
         for topic in case.subscriptions[name] & case.partition_counts.keys():
@@ -209,7 +209,7 @@ def test_a_new_member_gets_partitions_of_every_topic() -> None:
 
 
 def test_topics_with_few_subscribers_are_placed_first() -> None:
-    """`t` has one subscriber and is placed first, so that the other member gets all of `u`."""
+    """First, the only subscriber to `t` gets all of `t`; then the other member gets all of `u`."""
     plan = make_plan({}, partition_counts={})
     shares = fit(plan, {"one": ["u"], "two": ["t", "u"]}, {"t": 2, "u": 2})
     assert shares == {"one": {"u": [0, 1]}, "two": {"t": [0, 1]}}

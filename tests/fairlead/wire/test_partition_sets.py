@@ -44,7 +44,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ["-1", "1-", "1,,2", ",", " 1", "1 ", "1\n", "0x1", "1.0", "1-2-3", "٣", "+1", "a" * 1000],
 )
 def test_invalid_ranges_are_refused(text: str) -> None:
-    """Signs, spaces, other digits and empty pieces are refused; the message stays short."""
+    """Signs, spaces, other kinds of numbers and empty ranges are refused with a short message."""
     with pytest.raises(ValueError, match="not a set of partition ranges") as caught:
         parse_ranges(text, below=10)
     assert len(str(caught.value)) < 200

@@ -165,7 +165,7 @@ def test_records_of_attackers_are_refused(headers: Headers, message: str) -> Non
 
 
 def test_value_is_parsed_only_after_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The value of an unsigned record is not parsed, as parsing is slower than verification."""
+    """The value of an unsigned record is not parsed, because parsing costs more than verifying."""
 
     def parse(*_: object, **__: object) -> None:
         raise AssertionError("it is parsed")

@@ -53,5 +53,5 @@ def test_short_secret_is_refused(text: str) -> None:
 
 
 def test_secret_is_not_in_the_representation() -> None:
-    """The representation of a seal, which logs may contain, does not have the secret."""
+    """The `repr` of a seal does not contain the secret, because a log may contain the `repr`."""
     assert "secret of all" not in repr(OURS)

@@ -91,7 +91,7 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
 
 
 def test_member_thrown_out_cleans_up_everything(fleet: Fleet, services: Services) -> None:
-    """A removed member cleans up even partitions that it gets again: others may have read them."""
+    """A removed member cleans up all its partitions, because other members may have read them."""
     journal = Journal()
     join(fleet, "a", journal, group_instance_id="a")
     eventually(lambda: journal.changes() == [("new", [0, 1, 2, 3])], "a has all")

@@ -73,7 +73,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
-    """Lag is end minus committed offset. Without a commit, it is all records, or 0 for `latest`."""
+    """Lag is end minus committed offset; without a commit, all records count (`latest`: none)."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
@@ -84,7 +84,7 @@ def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
 
 
 def test_sticky_assignor_keeps_owned_partitions(fleet: Fleet, services: Services) -> None:
-    """A third member gets one partition; the others get no partition that they did not own."""
+    """A third member gets one partition; the first two members get no new partitions."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
     before = {name: set(member.owned[fleet.topics[0]]) for name, member in members.items()}

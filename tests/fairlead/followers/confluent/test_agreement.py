@@ -26,7 +26,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 
 def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
-    """A member with another secret keeps what `range` gave it; the others follow the plan."""
+    """Members ignore a member with another secret; that member keeps its share from `range`."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")

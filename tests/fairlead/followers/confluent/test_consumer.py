@@ -1,4 +1,4 @@
-"""A PlanConsumer follows plans and otherwise acts like any Consumer, on a real broker."""
+"""A PlanConsumer follows plans, and otherwise acts like confluent-kafka's Consumer."""
 
 import gc
 import signal
@@ -244,7 +244,7 @@ def test_error_of_a_callback_is_raised_and_changes_no_share(
 def test_subscribing_again_keeps_the_verdict(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """A member that calls `subscribe` again gets the same partitions after it has rejoined."""
+    """After a second call of `subscribe`, a member rejoins and gets the same partitions again."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     for member in members.values():
@@ -264,7 +264,7 @@ def test_subscribing_again_keeps_the_verdict(
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Followers read a recreated plan topic, although its offsets are those of the old topic."""
+    """Followers notice a recreated plan topic, although the offsets in it begin at 0 again."""
     monkeypatch.setattr(plan_reader, "_CHECK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
@@ -383,7 +383,7 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The calls do not connect to the coordination topic, because nothing would disconnect."""
+    """The calls open no connection to the coordination topic, because it would stay open."""
     alone.subscribe(["t"])
     alone.close()
     names: list[str] = []
@@ -435,7 +435,7 @@ def test_closing_waits_for_no_broker(
 def test_closed_consumer_is_garbage(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
-    """After close, no callback or traceback refers to the member, which holds connections."""
+    """After close, nothing refers to the member object any more, so its connections are freed."""
     follower = new_consumer()
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])

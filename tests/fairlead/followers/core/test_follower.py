@@ -42,7 +42,7 @@ class Stage:
         eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
 
     def lead(self, heard: Identity = NOTHING) -> AssignmentNote:
-        """Rebalance with this member as leader; the other member reports `heard` as its newest."""
+        """Rebalance with this member as leader; another member reports that it has read `heard`."""
         self.follower.subscription("a")
         members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen=heard)]
         _, user_data = self.follower.assign(members, {"t": 1})
@@ -82,7 +82,7 @@ def following(
 
 
 def test_leader_follows_the_plan_and_sends_its_version() -> None:
-    """All members, including the leader, report the version of the leader's decision."""
+    """All members, including the leader, report the plan version that the leader has chosen."""
     with following() as stage:
         assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
         assert stage.follower.status().plan_version == 1
@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
-    """The leader decides by its older plan, and makes the request once it reads the newer plan."""
+    """The leader assigns by its older plan, and requests a rebalance when it reads the newer."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -119,7 +119,7 @@ def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
 def test_static_successor_of_such_a_leader_requests_the_rebalance(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """A restarted leader requests the rebalance only if it is still the same static member."""
+    """If a leader with an older plan restarts, only a static member requests the rebalance."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -171,7 +171,7 @@ class HangingSource(ScriptedSource):
         self.hanging, self.hangs, self.released = (threading.Event() for _ in range(3))
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return the next record, unless the source hangs."""
+        """Return the next record; if the source hangs, wait until the test releases it."""
         self.askers.add(threading.get_ident())
         if self.hanging.is_set():
             self.hangs.set()
@@ -199,7 +199,7 @@ def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFix
 
 
 def test_status_follows_no_plan_outside_its_group() -> None:
-    """A consumer that has left or is closed has no plan, even if it followed one before."""
+    """After a consumer leaves its group or is closed, its status names no followed plan."""
     with following() as stage:
         assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
         stage.lead()

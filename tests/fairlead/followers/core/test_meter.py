@@ -71,7 +71,7 @@ class Application:
         )
 
     def consume(self, partitions: Sequence[int]) -> list[Record]:
-        """Take a list with a record of each partition, like confluent-kafka's consume()."""
+        """Take a list with one record of each given partition, like confluent-kafka's consume()."""
         self.meter.asked()
         records = [record for p in partitions for record in self.records(p, 1)]
         runs = [(self.meter.progress_of((TOPIC, p)), 1) for p in partitions]
@@ -91,7 +91,7 @@ class Application:
 
 
 def interval(now: WorkReport, before: WorkReport | None = None) -> tuple[float, float]:
-    """Return bounds of the mean seconds per record since a report, as the planner computes them."""
+    """Return bounds of the mean seconds per record since `before`, as the planner computes them."""
     records, busy, squares = (
         after - earlier
         for after, earlier in zip(
@@ -149,7 +149,7 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 
 @pytest.mark.parametrize("stops_after", [1, 7, 30])
 def test_interrupted_batch_counts_all_its_records(app: Application, stops_after: int) -> None:
-    """If the application stops iterating, the whole batch and the time after it are counted."""
+    """If the application stops iterating, all records of the batch and all time are reported."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -243,7 +243,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """For any order of reads and seeks, reported calls and handler time equal the application's."""
+    """For any order of reads and seeks, all calls and all working time are reported."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -314,7 +314,7 @@ def test_timed_list_is_a_list(app: Application) -> None:
 
 
 def test_reported_counters_never_decrease(app: Application) -> None:
-    """No counter is lower than in an earlier report, even in reports during records and waits."""
+    """No counter decreases, even in reports that are made while the application works or waits."""
     rng = random.Random(1)  # the same sequence in each run
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -372,7 +372,7 @@ def test_several_tasks_end_the_counting_of_times(app: Application) -> None:
 
 
 def test_only_empty_metadata_is_replaced(app: Application) -> None:
-    """An application's metadata is kept; empty metadata and older reports are replaced."""
+    """A report replaces empty commit metadata and older reports, but not the application's own."""
     assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
         *(False, False, False),
         True,
@@ -476,7 +476,7 @@ def test_threads_may_commit_at_the_same_time(app: Application) -> None:
 
 
 def test_end_of_a_partition_is_no_quick_record(app: Application) -> None:
-    """Messages without a record, such as the end of a partition, do not count as quick records."""
+    """Messages that are no records (end of a partition) are not taken for quick records."""
     for _ in range(100):
         app.wait(1.0)  # clock: simulated
         app.meter.asked()

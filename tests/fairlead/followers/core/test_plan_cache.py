@@ -190,7 +190,7 @@ def test_tombstone_is_refused_if_plans_are_signed() -> None:
 def test_unreadable_record_leaves_the_last_good_plan(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The warning has the record's offset, the reason, and the plan that stays."""
+    """A warning names the record's offset, the reason, and the plan that is still followed."""
     with caplog.at_level(logging.WARNING):
         state = after(record(0, plan(1).to_bytes()), record(7, value))
     assert (version(state), state.seen.version, state.skipped) == (1, 1, 1)

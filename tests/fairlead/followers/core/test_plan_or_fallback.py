@@ -19,7 +19,7 @@ RANGE = {"a-1": {"t": [0, 1]}, "b-1": {"t": [2, 3]}}
 
 
 def test_plan_is_followed_by_name() -> None:
-    """Each member gets the share that the plan has for its client id."""
+    """Each member gets the partitions that the plan lists under the member's client id."""
     decision = decide(KNOWN, MEMBERS, {"t": 4}, now=DAY)
     assert decision.shares == {"a-1": {"t": [0]}, "b-1": {"t": [1, 2, 3]}}
     assert (decision.plan_version, decision.fallback_reason) == (1, None)

@@ -41,7 +41,7 @@ def test_stream_of_plans_does_not_delay_the_request() -> None:
 
 
 def test_later_members_request_only_if_earlier_ones_do_not() -> None:
-    """A member with `turn_s=4` waits four seconds for others before it makes the request."""
+    """A member with `turn_s=4` makes its request only if no other does for four seconds."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0), turn_s=4.0)
     assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [

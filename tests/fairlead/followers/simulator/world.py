@@ -98,7 +98,7 @@ class World:
             member.closed = True
 
     def happen_to_plans(self, what: str) -> None:
-        """Make the plan topic unreachable ("away") or reachable ("back"), or change its partitions."""
+        """Take the plan topic "away" (unreachable) or "back"; delete, create or grow the topic."""
         match what:
             case "away" | "back":
                 self.plans.reachable = what == "back"
