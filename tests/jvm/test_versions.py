@@ -20,7 +20,7 @@ TESTS = [
 )
 @pytest.mark.parametrize("version", ["4.3.1", "4.0.2"])
 def test_earlier_versions_pass_the_same_tests(version: str) -> None:
-    """The jar, compiled against that version of Kafka, passes the tests with its brokers."""
+    """The jar, compiled against an earlier Kafka, passes the tests with brokers of that version."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.older_kafka"]
     ended = subprocess.run(
         [*command, *TESTS],

@@ -32,7 +32,7 @@ def append(archive: SampleArchive, before: float, *groups: str) -> str:
 
 
 def filled(path: Path, minutes: Collection[int]) -> SampleArchive:
-    """Return an archive with one sample for each number of minutes before noon."""
+    """Return an archive with samples taken the given numbers of minutes before noon."""
     archive = SampleArchive(str(path))
     for before in minutes:
         append(archive, before)

@@ -378,7 +378,7 @@ class Fleet:
         return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
-        """Send any record with the group's key."""
+        """Send any record with the group's key to the plan topic."""
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
         ).get(timeout=PATIENCE_S)

@@ -413,7 +413,7 @@ class Storm:
         return [log for name in ("log", "errors") for log in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
-        """Return, for each message number, the folders of its readers, each with a count of reads."""
+        """Return, by message number, the folders of its readers, each with its number of reads."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             written = (folder / "messages").read_text() if folder.is_dir() else ""

@@ -120,7 +120,7 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 @pytest.mark.kafka
 def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings: Settings) -> None:
-    """The gateway returns the shares that members agreed on, also beside a plain consumer."""
+    """The gateway returns the shares that members agreed on, even if a plain consumer joins."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)

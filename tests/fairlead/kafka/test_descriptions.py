@@ -1,4 +1,4 @@
-"""Reading unusual descriptions of groups, made by hand, as no client would cause them."""
+"""Reading unusual descriptions of groups, which no client can cause in a test."""
 
 from typing import Any
 

@@ -146,7 +146,7 @@ def test_thousands_of_missing_topics_are_not_requested(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group that subscribes to thousands of missing topics gets an error instead of a request."""
+    """A group with too many missing topics gets an error; the broker is not asked about them."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:

@@ -112,7 +112,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 
 def test_capacities_are_remembered_by_client_id() -> None:
-    """Capacities of absent client ids are kept; those of absent member ids are not."""
+    """An absent member's capacity is kept under its client id, but not under its member id."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)

@@ -62,7 +62,7 @@ RECORDS: tuple[Record, ...] = (
     ],
 )
 def test_record_with_an_invalid_value_is_ignored(name: str, value: object) -> None:
-    """`decode` returns None for the record, so that later code need not check values."""
+    """`decode` returns None for the record, so later code need not check values."""
     values = json.loads(encode(RECORDS[0]))
     assert decode(json.dumps({**values, name: value}).encode()) is None
     del values[name]

@@ -206,7 +206,7 @@ def test_repeated_claims_need_no_memory() -> None:
 
 
 def test_repeated_name_is_refused() -> None:
-    """An object with one name twice is refused, since JSON readers keep only the last value."""
+    """An object that repeats a name is refused; JSON readers would keep only the last value."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
     with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)

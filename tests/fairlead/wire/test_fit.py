@@ -191,7 +191,7 @@ def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
 
 
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
-    """A partition that the plan lacks goes to the member with the fewest, then least load."""
+    """A partition not in the plan goes to the member with fewest partitions, then least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}}, partition_counts={"t": 2}, weights={"t": [5, 3]}
     )

@@ -1,4 +1,4 @@
-"""Range strings: written sets are read back, and invalid text is refused."""
+"""Partition sets as text such as `0-3,7`: written sets are read, invalid text is refused."""
 
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ def test_sets_are_read_back(values: list[int]) -> None:
 
 @given(partitions)
 def test_text_is_the_shortest(values: list[int]) -> None:
-    """Equal sets have equal texts, and no two ranges of a text touch."""
+    """Equal sets have equal texts, and adjacent ranges are merged."""
     text = format_partitions(values)
     assert text == format_partitions(sorted(set(values), reverse=True))
     numbers = [[int(number) for number in piece.split("-")] for piece in text.split(",") if piece]

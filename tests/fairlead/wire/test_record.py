@@ -212,7 +212,7 @@ def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
     )
 )
 def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) -> None:
-    """Added headers raise InvalidPlanError, unless they equal the planner's headers."""
+    """Additional headers lead to InvalidPlanError, unless they equal the planner's headers."""
     headers = [*HEADERS, *changes]
     try:
         known = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)

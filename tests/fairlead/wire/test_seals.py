@@ -38,7 +38,7 @@ def test_malformed_headers_cause_no_error(headers: list[tuple[str, str | bytes |
 
 
 def test_secret_can_be_changed_gradually() -> None:
-    """Members with both secrets accept seals by either secret, and seal by the first."""
+    """Members with both secrets accept seals with either secret, and seal with the first."""
     between = Seal("orders", "log-1", (OLD, NEW))
     assert between.holds(b"here", OURS.headers(b"here"))
     assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))

@@ -73,7 +73,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
-    """Lag is end minus committed offset; without a commit, all records count (`latest`: none)."""
+    """Lag is end minus committed offset, or, without a commit, all records (`latest`: 0)."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):

@@ -1,4 +1,4 @@
-"""A fixture that makes brokers hold empty fetches for minutes; tests check who waits."""
+"""A fixture that makes brokers hold empty fetches for minutes, to test that no client waits."""
 
 from typing import Any, Final
 

@@ -207,7 +207,7 @@ class ConfluentGroup:
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
-        """Wait until each partition has one owner, and the workers' plan and shares are as given.
+        """Wait until each partition has one owner, and plan version and shares are as requested.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan; wait until the follower has read it and could request a rebalance."""
+        """Publish a plan; wait until the follower has read it and has had time for a request."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
-    """The leader assigns by its older plan, and requests a rebalance when it reads the newer."""
+    """The leader assigns by its older plan, and requests a rebalance after it reads the newer."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -153,7 +153,7 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
 
 
 def test_no_plan_is_followed_under_another_assignor() -> None:
-    """If the group uses another assignor, the status has no plan version, but the reason."""
+    """If the group uses another assignor, the status has a reason instead of a plan version."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")

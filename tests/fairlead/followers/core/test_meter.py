@@ -419,7 +419,7 @@ HONEST: dict[str, Callable[[int], float]] = {
 def test_records_of_honest_applications_have_times(
     app: Application, takes: Callable[[int], float]
 ) -> None:
-    """Quick handlers, and work on only a few records, are not mistaken for handing over."""
+    """Quick handlers, and work on few records, are not mistaken for passing records on."""
     for number in range(1, 2000):
         app.wait(0.1)  # clock: simulated
         app.next(0)

@@ -56,7 +56,7 @@ def test_members_with_one_name_share_no_partition() -> None:
 
 
 def test_static_members_come_first_in_range() -> None:
-    """As in Kafka's `range`, static members come first, by instance id, then the others by id."""
+    """Static members come first, by instance id, then the others by member id, as in Kafka."""
     members = [
         GroupMember("a", ("t",)),
         GroupMember("z", ("t",), instance_id="one"),

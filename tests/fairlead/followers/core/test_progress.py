@@ -17,7 +17,7 @@ def offset_of(record: Record) -> int:
 
 @dataclass
 class Partition:
-    """A partition, an application that reads its records in batches, and its commits."""
+    """A partition, and the batches and commits of an application that reads the partition."""
 
     progress: Progress = field(default_factory=Progress)
     position: int = 0
@@ -104,7 +104,7 @@ def test_records_in_step_are_reported_in_full() -> None:
 
 
 def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
-    """If offsets are committed before the work, reports lag at most one batch behind the work."""
+    """If offsets are committed before processing, reports are at most one batch behind."""
     partition = Partition()
     for _ in range(50):
         partition.next_batch(100, gap=0)

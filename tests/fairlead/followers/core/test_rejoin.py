@@ -34,7 +34,7 @@ def test_plan_that_the_group_knows_causes_no_request() -> None:
 
 
 def test_stream_of_plans_does_not_delay_the_request() -> None:
-    """Newer plans do not postpone the request that the first one scheduled."""
+    """Further plans do not postpone the request that the first plan scheduled."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     assert any(schedule.due(seen=Identity(1, 1 + now), now=now) for now in range(12))

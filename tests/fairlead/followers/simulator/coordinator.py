@@ -19,7 +19,7 @@ class Place:
 
 @dataclass
 class Coordinator:
-    """Coordinator that counts generations, assigns by range, and drops silent members.
+    """Coordinator that counts generations, assigns by `range`, and drops silent members.
 
     Parameters
     ----------
