@@ -115,7 +115,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_a_share_assigned_by_the_broker() -> None:
-    """If the broker computes the assignment, the member announces nothing and never rejoins."""
+    """If the broker computes assignments, the member announces and requests nothing."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))

@@ -39,7 +39,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Give each partition the lag in `LAGS`; commit offset 5, except for the last partition."""
+    """Produce `LAGS` plus 5 records each; commit offset 5, except for the last partition."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
