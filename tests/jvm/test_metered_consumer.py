@@ -52,7 +52,7 @@ def draw(rng: random.Random) -> list[list[Any]]:
 
 
 def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) -> None:
-    """Record counts grow by at most the committed offset, and no counter decreases."""
+    """Between commits, the record count grows at most as much as the committed offset."""
     rng = random.Random(1)
     compared = 0
     for _ in range(form(short=200, long=5000)):

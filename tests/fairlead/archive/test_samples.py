@@ -13,7 +13,7 @@ from tests.samples import samples
 
 
 def test_samples_can_be_read_at_once(tmp_path: Path) -> None:
-    """Samples can be read right after writing, by group and by period (including both ends)."""
+    """A written sample can be read immediately, by group and by period (with start and end)."""
     archive = SampleArchive(str(tmp_path))
     for before in (0, 2, 1):
         append(archive, before, "a", "b")

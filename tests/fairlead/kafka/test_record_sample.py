@@ -1,4 +1,4 @@
-"""Sampling topics on a real broker: records read, and reasons for reading none."""
+"""Sampling topics on a real broker: which records are read, and errors if there are none."""
 
 import time
 import uuid

@@ -54,7 +54,7 @@ def test_each_cohort_is_found_in_its_own_snapshot(warehouse: Warehouse) -> None:
 
 
 def test_snapshot_with_a_future_time_is_ignored(warehouse: Warehouse) -> None:
-    """If a snapshot dated tomorrow were not ignored, it would be the newest one for a day."""
+    """A snapshot dated tomorrow is not used; otherwise, it would be the newest one for a day."""
     real = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 24 * 60, {"a": "a"})
     assert warehouse.newest(["a"], "groups", NOON + timedelta(minutes=1)) == [real]

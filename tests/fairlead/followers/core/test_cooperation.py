@@ -49,7 +49,7 @@ def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[
 
 @given(owners, claims)
 def test_second_round_completes_the_goal(goal: list[str], claimed: list[set[str]]) -> None:
-    """If members own what the first round gave them, the second round completes the goal."""
+    """If members own what the first round assigned, the second round assigns all of `goal`."""
     first = first_round(shares(goal), group(claimed))
     settled = [replace(m, owned=first[m.member_id]) for m in group(claimed)]
     second = first_round(shares(goal), settled)

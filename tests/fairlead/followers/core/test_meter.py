@@ -136,7 +136,7 @@ def test_iterated_records_count_for_their_partition(app: Application, takes: flo
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """Quick records are timed in groups; a group's excess time is assigned to one record."""
+    """Quick records are timed in groups; if a group is slow, one record gets the extra time."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -430,7 +430,7 @@ def test_records_of_honest_applications_have_times(
 def work_for_days(
     app: Application, days: float, wait_s: float, takes: Callable[[int], float]
 ) -> int:
-    """Let an application take records one by one; return `paused` of the last report."""
+    """Let an application take records one by one; return the last report's field `paused`."""
     end, number, paused = app.now + days * 86_400, 0, -1
     while app.now < end:
         number += 1

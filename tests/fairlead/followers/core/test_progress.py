@@ -1,4 +1,4 @@
-"""The number of reported records never grows by more than the committed offset."""
+"""The number of reported records never grows by more than the committed offset does."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """From commit to commit, the record count grows by no more than the committed offset.
+    """Between two commits, the record count grows at most as much as the committed offset.
 
     Commits may be behind or ahead of the work. There is no limit if commits decrease.
     """

@@ -221,7 +221,7 @@ class SimulatedMember:
     def step(self) -> bool:
         """Do background work, then poll unless the application is busy; return whether it polled.
 
-        A busy application still polls outside the group, in agreement, and if a callback is due.
+        Even if busy, it polls outside the group, in an agreement round, and for a due callback.
         """
         self.client.beat()
         idle = self.client.phase != "out" and not self.client.queue and not self.undecided
