@@ -227,7 +227,7 @@ final class Groups {
         return decision.outcome().name();
     }
 
-    /** Stores a random plan (or none), and possibly a roster, in the book; returns the kind of plan. */
+    /** Gives the assignor a random plan (or none) and perhaps members' names; returns the kind of plan. */
     private String tell() {
         if (chance(0.15)) {
             return "unread";
@@ -263,7 +263,7 @@ final class Groups {
         return member.id.equals("trigger");
     }
 
-    /** Requires that all members are assigned, and that each partition of a read topic has one owner that reads it. */
+    /** Requires an entry for each member, and for each partition of a subscribed topic one owner that reads it. */
     private void complete(GroupAssignment assignment) {
         require(assignment.members().keySet().equals(
             members.stream().map(member -> member.id).collect(Collectors.toSet())), "other members");
@@ -341,7 +341,7 @@ final class Groups {
         }
     }
 
-    /** Requires equal decisions for equal input, even in parallel, and no moves once the target is reached. */
+    /** Requires the same decision if repeated, even in parallel, and no moves once members own their targets. */
     private void again(Decider decider, Decider.Decision first) {
         IntStream.range(0, 4).parallel().forEach(thread -> {
             var same = decider.decide(spec(), describer, PLAN_TOPIC, now);

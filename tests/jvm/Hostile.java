@@ -22,7 +22,7 @@ final class Hostile {
     private Hostile() {
     }
 
-    /** Reads records; returns how many plans are held and groups dropped. The plan of a real group must stay. */
+    /** Reads `count` records; returns how many plans are held and groups dropped. A real group's plan must stay. */
     static Object check(long count) {
         return new Hostile().feed(count);
     }

@@ -32,8 +32,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * A plain Java consumer with `PlanAssignor` in its configuration. Its only argument is a task,
- * {"configs": {..}, "topic": "t", "folder": "..."}. It writes the files of storm_worker.py, but in
- * `messages` only partition and number of each message.
+ * {"configs": {..}, "topic": "t", "folder": "..."}. The consumer writes the same files as
+ * storm_worker.py, but lines of `messages` have no offset, and assignments are not recorded.
  */
 final class PlanMember {
     private static final String STRATEGY = "partition.assignment.strategy";

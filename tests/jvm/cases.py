@@ -71,7 +71,7 @@ def _weights(rng: random.Random, count: int) -> npt.NDArray[np.float64]:
     kind = rng.choice(["whole", "few", "real", "huge"])
     draw: Callable[[], float] = {
         "whole": lambda: float(rng.randint(0, 100_000)),
-        "few": lambda: rng.choice([0.0, 0.1, 0.2, 0.3]),  # their sums depend on the order
+        "few": lambda: rng.choice([0.0, 0.1, 0.2, 0.3]),  # sums depend on the order of addition
         "real": lambda: rng.random() * 10 ** rng.randint(-5, 5),
         "huge": lambda: rng.choice([1e308, 1e16, 1.0, 0.0]),
     }[kind]

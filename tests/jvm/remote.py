@@ -53,7 +53,7 @@ def jmx_of(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
 
 
 def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
-    """Return the rights to an operation on the plan topic and the members topic, as `kind`."""
+    """Return, as `kind`, ACLs that allow an operation on the plan topic and the members topic."""
     return [
         kind(
             ResourceType.TOPIC,

@@ -18,7 +18,7 @@ VERSION: Final = "4.1.2"
 
 
 def listen(classpath: str, folder: Path, *arguments: str) -> list[float]:
-    """Run the listener until it has read all records; return its seconds for each partition.
+    """Run the listener until all records are read; return its working seconds by partition.
 
     Parameters
     ----------

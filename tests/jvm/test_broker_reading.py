@@ -18,9 +18,9 @@ FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
 def restart(broker: KafkaBroker, group: Group) -> None:
-    """Restart the broker, so that it knows no plan; its groups stay the same.
+    """Restart the broker: its groups are kept, but its assignor forgets all plans.
 
-    Static members are stopped meanwhile, because reconnection of clients is not tested here.
+    Static members are stopped during the restart: reconnection of clients is not tested here.
     """
     names = [*group.members]
     for name in names:
@@ -32,7 +32,7 @@ def restart(broker: KafkaBroker, group: Group) -> None:
 
 
 def keeps(group: Group, comes: str) -> None:
-    """Let a member join, and check that it takes no partition from others."""
+    """Let a member join; check that no other member loses a partition."""
     before = group.owned()
     group.revoked()
     group.join(comes)

@@ -1,4 +1,4 @@
-"""Java's and Python's plan caches, and their rebalance requests, are the same."""
+"""For the same records, Java and Python cache the same plans and request the same rebalances."""
 
 import base64
 import json

@@ -69,7 +69,7 @@ def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Call
     "strategy", form(short=[COOPERATIVE], long=[COOPERATIVE, EAGER]), ids=lambda name: name[-16:]
 )
 def test_plans_are_adopted_and_withdrawn(fleet: Fleet, group: JavaGroup, strategy: str) -> None:
-    """Members follow range, plans, and range again while the application only polls."""
+    """Members follow `range`, plans, and `range` again while the application only polls."""
     first, second = (
         group.join(name, partition_assignment_strategy=strategy) for name in ("one", "two")
     )

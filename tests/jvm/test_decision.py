@@ -110,7 +110,7 @@ NOTES = [
     [*map(encode_note, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
 def test_notes_of_assignments_are_equal(checks: Checks, user_data: bytes) -> None:
-    """Both languages read and write the same notes in user data, and ignore other bytes."""
+    """Java and Python read and write equal notes in user data, and ignore all other bytes."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())
     assert written == encode_note(note).decode()

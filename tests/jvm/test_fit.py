@@ -26,7 +26,7 @@ def draw(seed: int) -> Iterator[Case]:
 
 
 def draw_alike(rng: random.Random) -> Case:
-    """Draw a plan that lacks many partitions, mostly of equal weight, so that fit spreads them."""
+    """Draw a plan that lacks many partitions, which `fit` then spreads; most weights are equal."""
     counts = {topic: rng.randint(0, 150) for topic in rng.sample(TOPICS, rng.randint(2, 6))}
     names = rng.sample(NAMES, rng.randint(2, 8))
     owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in names}
@@ -48,7 +48,7 @@ def draw_alike(rng: random.Random) -> Case:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(CASES // BATCH))
 def test_fits_of_java_and_python_are_equal(checks: Checks, seed: int) -> None:
-    """For random plans and groups, every share is the same, including its order."""
+    """For random plans and groups, both compute equal shares in the same order."""
     cases = list(draw(seed))
     questions = [
         {

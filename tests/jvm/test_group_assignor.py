@@ -24,7 +24,7 @@ def test_random_groups_are_complete_and_move_only_by_plans(checks: Checks) -> No
 
 
 def test_hostile_plans_do_not_replace_others(checks: Checks) -> None:
-    """On a heap of 64 MB, some plans of groups that do not exist are dropped, others are kept."""
+    """On a heap of 64 MB, excess plans of absent groups are dropped, but no real group's plan."""
     count = form(short=1_500, long=100_000)
     found = checks.ask("hostile", count=count)
     assert found["skipped"] == 0, found
@@ -93,7 +93,7 @@ def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) 
 @pytest.mark.kafka
 @pytest.mark.parametrize("end", ["lapsed", "withdrawn"])
 def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str) -> None:
-    """Members keep uneven shares; only the partitions of a leaving member move."""
+    """Members keep their uneven shares; only the partitions of the member that leaves move."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     group.revoked()

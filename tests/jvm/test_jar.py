@@ -15,7 +15,7 @@ CLIENTS = ("kafka-clients", "slf4j-api")
     guarded_by="tests/jvm/test_jar.py::test_client_classes_need_only_kafkas_clients"
 )
 def test_builds_of_the_jar_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two builds have the same bytes, so that a published jar can be verified."""
+    """Two builds have the same bytes, so anyone can verify a published jar."""
     built = plugin.plugin_jar().read_bytes()
     monkeypatch.setattr(plugin, "JAR", tmp_path / "again" / "fairlead-kafka.jar")
     assert plugin.plugin_jar().read_bytes() == built

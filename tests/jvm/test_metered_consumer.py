@@ -52,7 +52,7 @@ def draw(rng: random.Random) -> list[list[Any]]:
 
 
 def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) -> None:
-    """For random polls and commits, this limit holds, and no counter decreases."""
+    """Between commits, the record count grows at most as much as the committed offset."""
     rng = random.Random(1)
     compared = 0
     for _ in range(form(short=200, long=5000)):
@@ -75,7 +75,7 @@ def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) ->
 
 @pytest.mark.parametrize("passes_on", [True, False])
 def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> None:
-    """If records are passed on, times are unknown, even if interruptions make some long."""
+    """If the application passes records on to other threads, processing times are unknown."""
     events: list[list[Any]] = []
     for number in range(400):
         events += [["poll", 90, 0, {"0": 1}], ["next", 0]]
@@ -112,7 +112,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records to partitions 0, 1 and so on that take `values_ms` milliseconds each."""
+        """Send records to partitions 0, 1, ...; `values_ms` has the work per record of each."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)
@@ -191,7 +191,7 @@ def test_reported_work_equals_the_applications_measurement(
 
 @pytest.mark.kafka
 def test_all_explicit_commits_carry_reports(applications: Applications) -> None:
-    """Commits in every form have reports, unless they have the application's metadata."""
+    """Every form of commit carries reports, unless the application gives its own metadata."""
     applications.send(1)
     applications.start("a", group_protocol="consumer")
     applications.act("a", "assign")
@@ -256,7 +256,7 @@ def test_automatic_commits_lose_nothing_and_carry_reports(
 
 @pytest.mark.kafka
 def test_automatic_commits_are_made_while_poll_waits(applications: Applications) -> None:
-    """A poll that finds no records commits the first position, with a report."""
+    """A poll that finds no records still commits the initial position, with a report."""
     applications.send(1)
     automatic = {"enable_auto_commit": "true", "auto_commit_interval_ms": "500"}
     applications.start("a", group_protocol="consumer", auto_offset_reset="latest", **automatic)
@@ -307,7 +307,7 @@ def test_listeners_of_spring_report_their_work(
 
 
 def test_documentation_has_the_tested_listener_factory() -> None:
-    """The factory in docs/consumers/java.md is the same as in these tests."""
+    """The listener factory in docs/consumers/java.md is the one that is tested here."""
     line = "return new MeteredConsumer<>(configs, getKeyDeserializer(), getValueDeserializer());"
     docs = Path(__file__).parents[2] / "docs" / "consumers" / "java.md"
     assert line in LISTENER.read_text()

@@ -1,4 +1,4 @@
-"""Valid configurations make a consumer; invalid ones cause errors before it joins a group."""
+"""Valid configurations make a consumer; for invalid ones, the constructor raises an error."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Tests of the jar and of Fairlead's gateway with brokers; the first must run on a new broker.
+#: Tests of the jar and of Fairlead's gateway with brokers; the first test needs a new broker.
 TESTS = [
     *("tests/jvm/test_broker_reading.py", "tests/jvm/test_group_assignor.py"),
     *("tests/jvm/test_consumers.py", "tests/jvm/test_jar.py", "tests/fairlead/kafka"),
@@ -20,7 +20,7 @@ TESTS = [
 )
 @pytest.mark.parametrize("version", ["4.3.1", "4.0.2"])
 def test_earlier_versions_pass_the_same_tests(version: str) -> None:
-    """The jar, compiled against that version of Kafka, passes the tests with its brokers."""
+    """The jar, compiled against an earlier Kafka, passes the tests with brokers of that version."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.older_kafka"]
     ended = subprocess.run(
         [*command, *TESTS],

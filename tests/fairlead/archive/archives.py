@@ -24,7 +24,7 @@ def sample_at(at: datetime, *groups: str) -> pa.Table:
 
 
 def append(archive: SampleArchive, before: float, *groups: str) -> str:
-    """Write a sample taken this many minutes before noon; return its id."""
+    """Write a sample that was taken `before` minutes before noon; return the sample's id."""
     at = NOON - before * MINUTE
     sample_id = new_snapshot_id(at)
     archive.append(sample_at(at, *groups), sample_id)
@@ -32,7 +32,7 @@ def append(archive: SampleArchive, before: float, *groups: str) -> str:
 
 
 def filled(path: Path, minutes: Collection[int]) -> SampleArchive:
-    """Return an archive with a sample at each of these minutes before noon."""
+    """Return an archive with samples taken the given numbers of minutes before noon."""
     archive = SampleArchive(str(path))
     for before in minutes:
         append(archive, before)
@@ -46,7 +46,7 @@ def minutes(archive: SampleArchive, since: timedelta = timedelta(days=1)) -> lis
 
 
 def files(path: Path) -> list[Path]:
-    """Return the files of samples, oldest first."""
+    """Return the sample files, oldest first."""
     return sorted((path / "samples").glob("2*/*"))
 
 

@@ -43,7 +43,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 def test_damaged_file_is_set_aside_and_the_others_are_read(
     tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first reader moves the file unchanged, and logs its name and the reason once."""
+    """The first read moves the file unchanged, and logs the file's name and the reason once."""
     archive = filled(tmp_path, range(3))
     file = files(tmp_path)[0].rename(files(tmp_path)[1].with_stem("20260131T115930.000000Z-bad"))
     damage, why = DAMAGE[how]
@@ -63,7 +63,7 @@ def test_damaged_file_is_set_aside_and_the_others_are_read(
 def test_file_with_an_unknown_name_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log escapes the name, because it could contain terminal codes."""
+    """The log escapes the file's name, because a name could contain terminal control codes."""
     archive = filled(tmp_path, range(20))
     for name in ("backup\x1b[31m", "20260131T1130Z-foreign"):
         files(tmp_path)[0].with_name(f"{name}.parquet").write_bytes(b"something")
@@ -92,7 +92,7 @@ def test_damaged_rows_are_never_read(tmp_path: Path) -> None:
 def test_file_that_cannot_be_set_aside_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The damaged file stays in its place, and tidying still removes outdated samples."""
+    """The damaged file is not moved, and tidying still removes outdated samples."""
     archive = filled(tmp_path, range(1, 4))
     (tmp_path / "samples" / "damaged").write_text("a file where the folder is to be")
     file = files(tmp_path)[0]
@@ -105,7 +105,7 @@ def test_file_that_cannot_be_set_aside_is_ignored(
 
 
 def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
-    """The error has the file, the reason and the remedy; no incomplete file is left."""
+    """The error names the file, the reason and the remedy; no incomplete file is left."""
     archive = filled(tmp_path, range(76, 106))
     with no_room(), pytest.raises(FileSystemError) as full:
         archive.append(sample_at(NOON), "20260131T120000.000000Z-new")
@@ -123,7 +123,7 @@ def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
 def test_file_is_on_the_disk_before_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise, a power cut could leave an empty file that readers find."""
+    """If a file were named before it is synced, a power cut could leave an empty sample file."""
     synced: list[tuple[bytes, list[str]]] = []
 
     def fsync(handle: int) -> None:

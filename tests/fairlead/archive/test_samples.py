@@ -13,7 +13,7 @@ from tests.samples import samples
 
 
 def test_samples_can_be_read_at_once(tmp_path: Path) -> None:
-    """Samples are found by group and by period (both ends included), in any time zone."""
+    """A written sample can be read immediately, by group and by period (with start and end)."""
     archive = SampleArchive(str(tmp_path))
     for before in (0, 2, 1):
         append(archive, before, "a", "b")
@@ -56,7 +56,7 @@ def test_all_columns_are_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 4, 100])
 def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
-    """For no, few or many requested groups, exactly the samples of these groups are returned."""
+    """Exactly the requested groups are returned, whether 0, 4 or 100 of 1,000 are requested."""
     archive = SampleArchive(str(tmp_path))
     every = [f"g{number:04}" for number in range(1_000)]
     append(archive, 0, *every)
@@ -65,7 +65,7 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
 
 
 def test_cost_of_the_newest_sample_is_stored(tmp_path: Path) -> None:
-    """Another process can read the cost; if the stored text is invalid, the cost is None."""
+    """Another process can read how long the newest sample took; unreadable text is ignored."""
     archive, taken = SampleArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
     assert archive.taken() is None
     archive.note(taken)
@@ -75,7 +75,7 @@ def test_cost_of_the_newest_sample_is_stored(tmp_path: Path) -> None:
         assert archive.taken() is None, text
     fields = '"took_s": 1.5, "groups": 3, "partitions": 12'
     (tmp_path / "samples" / "taken.json").write_text(f'{{"began": "2026-01-31T12:00", {fields}}}')
-    assert archive.newest(["g"]).num_rows == 0  # a time without a zone causes no error
+    assert archive.newest(["g"]).num_rows == 0  # the stored time has no zone
 
 
 def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_incomplete_sample_is_an_error(tmp_path: Path) -> None:
 
 
 def test_history_has_no_details_of_members(tmp_path: Path) -> None:
-    """Only the newest sample has the members' subscriptions; in earlier samples they are null."""
+    """The members' subscriptions are in the newest sample; in earlier samples they are null."""
     archive = SampleArchive(str(tmp_path))
     for before in (90, 2, 1):
         append(archive, before, "a", "b", "c")

@@ -1,4 +1,4 @@
-"""Quoting of names in printed commands and SQL: a pasted line runs only the command."""
+"""Quoting of names in printed commands and SQL, so that names cannot inject commands."""
 
 import subprocess
 
@@ -28,7 +28,7 @@ def test_bash_reads_quoted_names_unchanged(names: list[str]) -> None:
 
 
 def test_printable_names_are_quoted_for_any_shell() -> None:
-    """Printable names, in any script, use POSIX quotes; other names need bash, ksh or zsh."""
+    """Printable names, in any alphabet, get POSIX quotes; other names need bash, ksh or zsh."""
     assert shell_join(["orders", "my orders", "größe 東京", "o'b"]) == (
         "orders 'my orders' 'größe 東京' 'o'\"'\"'b'"
     )

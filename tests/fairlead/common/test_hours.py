@@ -19,7 +19,7 @@ from fairlead.common.hours import parse_hours, within
 def test_hours_include_their_start_but_not_their_end(
     text: str, inside: list[str], outside: list[str]
 ) -> None:
-    """The start is inside and the end outside, also if hours pass midnight or last all day."""
+    """The start is inside and the end outside, even if hours pass midnight or last all day."""
 
     def minute(clock: str) -> int:
         return 60 * int(clock[:2]) + int(clock[3:])
@@ -51,7 +51,7 @@ def test_days_are_those_on_which_hours_begin(
 
 
 def test_hours_on_the_days_when_the_clock_changes() -> None:
-    """`02:00-03:00` is empty on the day that skips it, and two hours on the day that repeats it."""
+    """When clocks change, `02:00-03:00` is empty in spring and lasts two hours in autumn."""
 
     def held(month: int, day: int) -> list[int]:
         hours = (datetime(2026, month, day, hour, 30, tzinfo=UTC) for hour in range(4))

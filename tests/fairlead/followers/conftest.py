@@ -15,7 +15,7 @@ def fleet(
     unique_name: str,
     kafka_topic: Callable[..., str],
 ) -> Iterator[Fleet]:
-    """Return a group that reads one topic of four partitions, and a plan topic of five.
+    """Return a group that reads a topic of four partitions; the plan topic has five.
 
     Tests run once for each client library; the group starts consumers of this library by default.
     """

@@ -69,7 +69,7 @@ def make_plan(
 
 
 def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> PlanDocument:
-    """Return a plan for topics of four partitions whose record is larger than 5 MB."""
+    """Return a plan of more than 5 MB; its topics have four partitions each."""
     count = 500_000
     weights = np.random.default_rng(1).integers(10**9, 10**10, count).tolist()
     topics = {topic for share in members.values() for topic in share}
@@ -92,7 +92,7 @@ def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None,
     newer
         A valid plan for at least two members, newer than the followed plan.
     origin
-        The topic, cluster and log for which records are signed.
+        The topic's name, cluster id and topic id, which are part of the signed bytes.
     """
     good = newer.to_bytes()
 
@@ -179,7 +179,7 @@ class ScriptedSource:
         return False
 
     def at_end(self) -> bool:
-        """Return whether the test has set the end and all records are read."""
+        """Return whether the test has set `ended` and all records in `feed` have been read."""
         return self.ended.is_set() and self.feed.empty()
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class ScriptedSource:
 
 
 def seen(version: int) -> Identity:
-    """Return the identity of the record of a version, as followers report it."""
+    """Return the identity, as followers report it, of the record with a plan version."""
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     return Identity(1, version, sha256=content_hash(plan.to_bytes()))
 
@@ -345,7 +345,7 @@ class Fleet:
 
     @property
     def range_only(self) -> dict[str, Any]:
-        """Options of a plain consumer that supports only range, which followers support, too."""
+        """Options that make a plain consumer support only `range`, which followers also support."""
         kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
         return {"partition_assignment_strategy": (kinds[self.client],)}
 
@@ -374,11 +374,11 @@ class Fleet:
 
     @property
     def origin(self) -> Origin:
-        """The plan topic, with its cluster and log, for which records are signed."""
+        """The plan topic's name, cluster id and topic id, which are part of the signed bytes."""
         return origin_of(self._services, self.plan_topic)
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
-        """Send any record with the group's key."""
+        """Send any record with the group's key to the plan topic."""
         self._producer.send(
             self.plan_topic, key=self.group.encode(), value=value, headers=headers or []
         ).get(timeout=PATIENCE_S)

@@ -49,7 +49,7 @@ SAMPLE_S = 0.05
 
 
 class Overlap(NamedTuple):
-    """Members that owned the same partition in two samples in a row, according to their files.
+    """Members that recorded, in two samples in a row, that they owned the same partition.
 
     One sample proves nothing, because a partition may move while the files are read.
 
@@ -77,7 +77,7 @@ class Kind:
     command
         Command that starts a consumer; the consumer's task is appended as JSON.
     static
-        Whether names are also instance ids, so that a restarted consumer is the same member.
+        Whether consumers are static members, with their names as instance ids.
     """
 
     client: str
@@ -141,14 +141,14 @@ class Storm:
     settled_s: list[float] = field(default_factory=list)
     workers: dict[str, Worker] = field(default_factory=dict)
     gone: list[Worker] = field(default_factory=list)
-    #: Folders of members that died or were fenced, so that messages may be read twice.
+    #: Folders of members that died or were fenced. Their messages may be read twice.
     harmed: set[Path] = field(default_factory=set)
     #: Number of broker outages, in which commits of any member may be lost.
     outages: int = 0
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
-    #: The current event. `unowned_s` has the longest time without an owner during each event.
+    #: The current event, and the longest time for which a partition had no owner, by event.
     event: tuple[int, str] = (0, "beginning")
     unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
     overlaps: list[Overlap] = field(default_factory=list)
@@ -301,7 +301,7 @@ class Storm:
         return None if worker is None else self._kill(worker)
 
     def pause(self) -> str | None:
-        """Freeze a consumer beyond its session timeout, let the others settle, and resume it."""
+        """Freeze a consumer until its session times out and the group settles, then resume it."""
         if (worker := self._some()) is None:
             return None
         worker.process.send_signal(signal.SIGSTOP)
@@ -315,7 +315,7 @@ class Storm:
         return f"pause {worker.name}"
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, with or without a running consumer."""
+        """Publish a plan with random shares for all names, with or without a running process."""
         self.version += 1
         members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
@@ -357,7 +357,7 @@ class Storm:
         return f"broker {number} dies"
 
     def broker_freezes(self) -> str:
-        """Freeze a broker until the others have replaced it, and resume it."""
+        """Freeze a broker until other brokers have taken over, and resume it."""
         number = self.rng.choice(sorted(self.brokers))
         self.outages += 1
         process = self.brokers[number].process()
@@ -402,9 +402,9 @@ class Storm:
         ).get(timeout=PATIENCE_S)
 
     def harmed_by_logs(self) -> set[Path]:
-        """Return the folders of members that were dropped or could not commit, according to logs.
+        """Return the folders of members whose logs show a lost session or a failed commit.
 
-        On a busy machine, a member may miss its session.
+        On a busy machine, this also happens to members that were not disturbed.
         """
         return {log.parent for log in self._logs() if _HARM.search(log.read_text(errors="replace"))}
 
@@ -413,7 +413,7 @@ class Storm:
         return [log for name in ("log", "errors") for log in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
-        """Return, for each message number, the folders of its readers, with counts."""
+        """Return, by message number, the folders of its readers, each with its number of reads."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             written = (folder / "messages").read_text() if folder.is_dir() else ""
@@ -426,7 +426,7 @@ class Storm:
     def possessions(self) -> Iterator[list[int]]:
         """Yield the offsets that a member read from a partition after each of its assignments.
 
-        Only for members that record offsets and assignments.
+        Members that do not record offsets and assignments are left out.
         """
         for messages in self.folder.glob("*/messages"):
             read: dict[str, list[int]] = {}

@@ -37,7 +37,7 @@ class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neit
         self._folder = folder
         self._messages = (folder / "messages").open("a", encoding="ascii")
         self._known: dict[str, Any] = {}
-        #: Revoked partitions, which clients count as assigned until the next assignment.
+        #: Revoked partitions. Until the next assignment, clients still list them as assigned.
         self._revoked: set[int] = set()
         self._lock = threading.Lock()  # kafka-python calls its listener from another thread
         self.stopping = False

@@ -43,9 +43,9 @@ def make_topics(bootstrap_servers: str, plan_topic: str, topic: str) -> None:
 def weather(storm: Storm, events: int, weights: Mapping[str, int]) -> None:
     """Cause random events; check the group after each event, and all messages at the end.
 
-    Every message must be read, and twice only if a member died or was fenced. The offsets that a
-    member reads between two assignments must ascend by one. Healthy members must never
-    share a partition.
+    Every message must be read. A message may be read twice only if a reader died, was dropped or
+    could not commit, or if a broker failed. The offsets that a member reads between two assignments
+    must ascend by one. Healthy members must never share a partition.
     """
     for _ in range(storm.at_first):
         storm.join()
@@ -105,7 +105,7 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Return, by kind of event, the count, and the median and maximum seconds without an owner."""
+    """Return, by kind of event, a text: number of events; median, maximum seconds without owner."""
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

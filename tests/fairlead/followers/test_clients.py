@@ -125,7 +125,7 @@ def test_members_with_different_subscriptions_follow_a_plan(
 
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """The group uses range while some member does not follow plans, otherwise the plan."""
+    """The group uses `range` as long as one member does not follow plans, otherwise the plan."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 

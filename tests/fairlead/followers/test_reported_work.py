@@ -442,7 +442,7 @@ def test_automatic_commits_carry_reports(group: Group, kind: type[Application], 
 def test_commits_on_revocation_and_close_carry_reports(
     group: Group, kind: type[Application]
 ) -> None:
-    """The only commits, on revocation and on close, report all records."""
+    """Members commit only on revocation and on close, and these commits report all records."""
     app = kind(group, kind.takes[0], NEVER_MS)
     group.produce(10)
     app.take_all()
@@ -491,7 +491,7 @@ def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Applicatio
 
 @EACH
 def test_status_shows_what_is_reported(group: Group, kind: type[Application]) -> None:
-    """The status shows records, busy share and paused partitions, also in plain words."""
+    """The status has the numbers of records and paused partitions, and the busy share."""
     app = kind(group, kind.takes[0])
     group.produce(10)
     app.take_all()
@@ -514,7 +514,7 @@ def status(app: Application) -> Any:
 
 
 def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
-    """The status reports tasks that take records in turns, but not tasks that run in sequence."""
+    """The status shows whether tasks take records concurrently, instead of one after the other."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)
 

@@ -32,7 +32,7 @@ def test_invariants_hold_in_every_history(first: int) -> None:
 
 
 def test_group_recovers_soon_after_a_long_outage_of_its_log() -> None:
-    """In a history with such an outage and other faults, the group recovers within 120 seconds."""
+    """After a long outage of the agreement log, the group recovers within 120 seconds."""
     world = run(108_835)
     assert world.time < 120.0
 
@@ -49,7 +49,7 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members repeat the record, since retention could remove it before all have read it."""
+    """Members write the decisive record again before retention could delete it."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -95,7 +95,7 @@ def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
 
 
 def test_member_without_a_range_share_needs_no_log() -> None:
-    """Without a log, a member that got no partitions reports that it follows range."""
+    """Without an agreement log, a member without partitions reports that it follows `range`."""
     world = World(1)
     happen(world, Action(0.0, "agreement_away"))
     for name in "abcdefg":
@@ -115,7 +115,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_a_share_assigned_by_the_broker() -> None:
-    """If the broker assigns, the member announces nothing and requests no rebalance."""
+    """If the broker computes assignments, the member announces and requests nothing."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -131,7 +131,7 @@ def test_member_keeps_a_share_assigned_by_the_broker() -> None:
 
 
 def test_member_accepts_a_new_share_within_a_generation() -> None:
-    """A share that changes within a generation comes from the broker, so the member owns it."""
+    """If the broker changes the share within a generation, the member owns the new share."""
     world = settled("a")
     member = world.members["a"].plans
     assert member is not None
@@ -141,7 +141,7 @@ def test_member_accepts_a_new_share_within_a_generation() -> None:
 
 
 def test_member_may_unsubscribe_in_its_callback() -> None:
-    """The member then leaves the group, and owns no partition."""
+    """A member that unsubscribes in its callback leaves the group, and owns no partition."""
     world = World(1)
     happen(world, Action(0.0, "start", "a"))
     member, client = world.members["a"].plans, world.members["a"].client
@@ -162,7 +162,7 @@ def test_member_may_unsubscribe_in_its_callback() -> None:
 @pytest.mark.parametrize("later_s", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_plan_is_followed_once_the_coordinator_is_back(seed: int, later_s: float) -> None:
-    """Members that the coordinator has removed rejoin, and never fall back to range."""
+    """Members that the coordinator has removed rejoin, and never fall back to `range`."""
     world = settled("a", "b", "c", seed=seed)
     for what in ("coordinator_away", "agreement_away"):
         happen(world, Action(world.time, what))
@@ -218,7 +218,7 @@ def test_plans_of_a_recreated_or_larger_topic_are_adopted(fault: str) -> None:
 
 
 def test_plan_is_followed_again_after_its_lease_is_renewed() -> None:
-    """The group falls back to range when the plan expires, and follows the plan when renewed."""
+    """The group uses `range` after the plan expires, and the plan after its lease is renewed."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW
     happen(world, Action(world.time, "publish"))
@@ -259,9 +259,10 @@ def lines() -> dict[Line, int]:
 @pytest.mark.long
 @pytest.mark.parametrize("share", range(4))
 def test_member_recovers_from_an_interruption_at_any_line(share: int) -> None:
-    """`poll` raises an exception at the first or a middle execution of any line.
+    """If an exception interrupts `poll` at any line, the member later follows the plan again.
 
-    A partition never has two owners, each status is true, and the member follows the plan again.
+    The line is interrupted at its first or a middle execution. A partition never has two owners,
+    and each status is true.
     """
     reached = lines()
     assert len(reached) > 200

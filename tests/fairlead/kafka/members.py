@@ -1,7 +1,7 @@
 """Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
 
-Belongs here: consumers that join, leave and record revocations; descriptions of their groups with
-another assignor. Belongs elsewhere: anything about plans.
+Belongs here: consumers that join, leave and record revocations; descriptions of their groups as if
+the assignor followed plans. Belongs elsewhere: anything about plans.
 """
 
 import threading
@@ -65,7 +65,7 @@ class BrokerAssigned:
             self.leave(name)
 
     def join(self, group: str, name: str, topics: list[str], **config: Any) -> None:
-        """Let a consumer join; `name` is its client id unless `config` has one."""
+        """Let a consumer join; `name` is the client id unless `config` sets another one."""
         consumer = Consumer(
             self._settings.librdkafka(
                 **{

@@ -1,4 +1,4 @@
-"""Samples of groups whose members agree on an assignment that differs from range's."""
+"""Samples of groups whose members agree on an assignment other than the one by `range`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 
 def members(**given: tuple[int, ...]) -> list[LiveMember]:
-    """Return members that subscribe to `t`, with the partitions that range assigned to each."""
+    """Return members that subscribe to `t`, with the partitions that `range` assigned to each."""
     return [
         LiveMember(name, name, None, name, ("t",), {"t": numbers} if numbers else {}, None)
         for name, numbers in given.items()
@@ -51,7 +51,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides() -> None:
-    """Later records of the generation, and delayed records of earlier ones, do not count."""
+    """Later records of that generation, and delayed ones of earlier generations, are ignored."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),
@@ -82,13 +82,13 @@ def test_member_that_is_not_listed_keeps_its_range_share() -> None:
     ],
 )
 def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentRecord) -> None:
-    """If a record cannot be right for the group's members, range's shares are returned."""
+    """If a record does not fit the present members, the assignment by `range` is returned."""
     given = members(a=(0, 1), b=(2, 3))
     assert present_shares(given, [stale]) == tuple(given)
 
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
-    """The protocol becomes `range+fairlead`, so that a survey does not advise following plans."""
+    """The group's protocol becomes `range+fairlead`; a survey then says that it follows plans."""
     described = GroupDescription("g", STABLE, "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol
@@ -120,7 +120,7 @@ def group(settings: Settings, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 @pytest.mark.kafka
 def test_gateway_reports_the_shares_of_followers(group: ConfluentGroup, settings: Settings) -> None:
-    """Live groups and samples have the agreed shares, also after a plain consumer has joined."""
+    """The gateway returns the shares that members agreed on, even if a plain consumer joins."""
     group.publish(1, a=[0], b=[1, 2, 3, 4, 5])
     for name in "ab":
         group.start(name)

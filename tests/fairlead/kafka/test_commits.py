@@ -1,4 +1,4 @@
-"""Committed offsets: brokers' answers to OffsetFetch, and decoding them."""
+"""Reading committed offsets and metadata: requesting and decoding OffsetFetch responses."""
 
 from collections.abc import Callable
 from typing import Any

@@ -39,7 +39,7 @@ AT = "--bootstrap-servers"
 PREFERRED = 0
 #: Milliseconds. Interval at which kafka-python refreshes its list of brokers; longer than the test.
 REFRESHED_MS = 3_600_000
-#: Program that takes samples endlessly, alternately with one gateway and with new ones.
+#: Program that takes samples endlessly, alternately with the same gateway and with a new one.
 SAMPLER = """
 import sys
 from fairlead.errors import FairleadError

@@ -1,4 +1,4 @@
-"""Reading unusual descriptions of groups, which clients in tests cannot cause."""
+"""Reading unusual descriptions of groups, which no client can cause in a test."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
     "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
 )
 def test_nul_is_an_error_of_its_group_only(broken: dict[str, Any]) -> None:
-    """Postgres accepts no NUL, so such a name would prevent storing the lag of all groups."""
+    """A NUL in a name is an error of its group: Postgres would reject the lag of all groups."""
     found = read_description("g", group(member("a"), broken))
     assert found.members == ()
     assert found.error is not None
@@ -76,7 +76,7 @@ def test_impossible_assignment_is_an_error_of_its_group(partitions: list[int], w
 def test_only_an_absent_group_ends_its_plan(
     answer: dict[str, str], exception: type[GroupError]
 ) -> None:
-    """Each answer leads to the error by which the planner ends a plan, waits, or alerts."""
+    """Only answers about an absent group become GroupAbsentError, which ends the group's plan."""
     assert type(group_error(read_description("g", group() | answer))) is exception
 
 

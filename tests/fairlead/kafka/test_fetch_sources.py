@@ -101,7 +101,7 @@ def joined(
 
 
 def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) -> None:
-    """A partition's racks are its leader's, or all replicas' if the leader is configured so."""
+    """Members fetch from any replica's rack if the leader allows it, else from the leader's."""
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
         joined(kafka, stack, "plain", [None])

@@ -65,7 +65,7 @@ def measured_groups(snapshot: GroupSnapshot) -> list[str]:
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups that have or had members are listed; groups with only commits are separate."""
+    """Groups that have or had members are listed; groups with only commits are `memberless`."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -146,7 +146,7 @@ def test_thousands_of_missing_topics_are_not_requested(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A subscription with too many missing topics is an error of its group."""
+    """A group with too many missing topics gets an error; the broker is not asked about them."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -180,10 +180,10 @@ def test_errors_of_groups_do_not_affect_others(
     join_raw: Fixture,
     unique_name: str,
 ) -> None:
-    """Each invalid answer is an error of its own group only.
+    """An invalid answer about one group is an error of this group only.
 
-    One member's metadata make kafka-python fail on the response for all groups of a request;
-    another member's are not of the consumer protocol; a third group does not exist.
+    The first bad group makes kafka-python fail on the response for all groups of a request. The
+    second has metadata of another protocol type, and the third does not exist.
     """
     topic = kafka_topic()
     good = [f"{unique_name}-{number:02}" for number in range(12)]
@@ -221,7 +221,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Otherwise, a consumer that reads in between would seem to be ahead of the log end."""
+    """A consumer that reads between the two requests is not ahead of the end offset."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -239,10 +239,10 @@ def test_end_offsets_are_read_after_committed_ones(
 
 @pytest.mark.parametrize("question", ["list_groups", "snapshot"])
 def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
-    """The error comes after the time-out in the settings, before librdkafka's time-out."""
+    """The error comes after the time-out in the settings; librdkafka would wait longer."""
     nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     librdkafka = AdminClient(nowhere)
-    by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
+    by_itself: Any = librdkafka.list_consumer_groups()  # returns after a minute
     settings = KafkaSettings(
         bootstrap_servers="127.0.0.1:1",
         request_timeout_s=1.0,  # clock: no broker answers
@@ -279,7 +279,7 @@ def test_unreadable_commits_are_an_error_of_their_group(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The group has the error and no partitions; other groups have their partitions."""
+    """The sample of the group has the error but no partitions; other groups are complete."""
     topic = kafka_topic()
     for name in ("a", "b"):
         commit(f"{unique_name}-{name}", {(topic, 0): 0})
@@ -315,7 +315,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # A deleted topic's commits are soon deleted, too, so delete it after they were read.
+    # Delete the topic only after its commits were read, because Kafka deletes them soon, too.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -331,7 +331,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
 def test_request_after_a_time_out_uses_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new client is needed, since the old one may wait five minutes for a lost controller."""
+    """A new client is needed, because the old one may wait minutes for a controller it lost."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

@@ -50,7 +50,7 @@ def test_partition_without_a_leader_is_unreadable() -> None:
 
 
 def test_topic_without_its_last_partitions_is_shorter() -> None:
-    """Missing partitions at the end are left out, as is a topic without any; gaps are kept."""
+    """Missing partitions at a topic's end are left out; missing ones in between get offset -1."""
     counts = {"empty": 0, "gap": 3, "gone": 2, "new log": 4, "whole": 1}
     left = {"gap": {0, 2}, "new log": {0, 1}, "whole": {0}}
 

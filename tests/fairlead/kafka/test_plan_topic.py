@@ -114,7 +114,7 @@ def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
 def test_ensure_refuses_a_topic_without_enough_replicas(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """A topic with fewer replicas than `min.insync.replicas` is refused at the start."""
+    """A topic with fewer replicas than `min.insync.replicas` raises ConfigurationError."""
     name = kafka_topic(config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
     kafka = own.model_copy(update={"plan_topic": name})
     with (
@@ -138,7 +138,7 @@ def test_keys_are_partitioned_by_kafkas_default(topic: PlanTopic, own: KafkaSett
 
 
 def test_plans_are_refused_only_beyond_the_maximum_size(topic: PlanTopic) -> None:
-    """A plan of several megabytes is published; beyond the limit, the error is permanent."""
+    """A plan of several megabytes is published; beyond the limit, ConfigurationError is raised."""
     large = bytes(LARGEST_PLAN_BYTES * 3 // 4)
     publish(topic, "orders", large, [])
     record = topic.read("orders")

@@ -1,4 +1,4 @@
-"""Sampling topics on a real broker: records read, and reasons for reading none."""
+"""Sampling topics on a real broker: which records are read, and errors if there are none."""
 
 import time
 import uuid
@@ -102,7 +102,7 @@ def test_aborted_records_and_markers_are_not_counted(
 def test_compacted_log_has_fewer_records_than_offsets(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """The estimate counts records instead of offsets, and a tombstone as a record of its key."""
+    """Records are estimated by counting records, not offsets; tombstones count as records."""
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",
@@ -126,7 +126,7 @@ def test_compacted_log_has_fewer_records_than_offsets(
 def test_limit_in_bytes_ends_sampling(
     settings: Settings, services: Services, kafka_topic: KafkaTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sampling stops after the limit, but each run of records in the sample is complete."""
+    """Sampling stops after the limit; each range of offsets in the sample is read completely."""
     topic = kafka_topic(partitions=2)
     keys: list[bytes | None] = [b"key-%d" % number for number in range(20_000)]
     produce(services, topic, keys, **{"batch.size": 4_096})
@@ -142,7 +142,7 @@ def test_limit_in_bytes_ends_sampling(
 def test_retention_deletes_records_meanwhile(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """If records are deleted during sampling, runs before the new begin offset are empty."""
+    """If retention deletes records during sampling, only the remaining records are counted."""
     topic = kafka_topic(partitions=1)
     produce(services, topic, [b"old"] * 400 + [b"new"] * 400)
     admin = AdminClient({"bootstrap.servers": services.bootstrap_servers})

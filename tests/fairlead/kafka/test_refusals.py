@@ -1,4 +1,4 @@
-"""Errors after failed connections and logins, and kafka-python's log, without passwords."""
+"""Error messages about failed connections and logins; no message or log has a password."""
 
 import logging
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def _error_of(settings: KafkaSettings) -> str:
 def test_error_of_a_wrong_password(
     settings: Settings, broker: SecuredBroker, mechanism: str
 ) -> None:
-    """The error has the address, the user and the settings to check, but not the password."""
+    """The error names the address, the user and the settings to check, but not the password."""
     message = error_of(settings({"sasl.mechanism": mechanism, "sasl.password": "hunter2"}))
     assert message.startswith(f"Kafka at {broker.servers} refuses the user kim: SASL auth")
     assert "sasl.password of kafka.properties" in message
@@ -104,7 +104,7 @@ def test_error_of_a_broker_that_is_down_is_transient(settings: Settings) -> None
 def test_kafka_python_logs_no_password(
     settings: Settings, caplog: pytest.LogCaptureFixture, user: str, mechanism: str
 ) -> None:
-    """Debug logs show neither the client's configuration nor its requests; other lines stay."""
+    """Debug logs do not show the client's configuration and requests, but show the rest."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
     named = named.model_copy(update={"request_timeout_s": PATIENCE_S})

@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
-    """Otherwise, brokers would create a plan topic whose cleanup policy deletes plans."""
+    """No query creates a topic: a plan topic with the default cleanup policy would lose plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(
         bootstrap_servers=broker.open_servers, plan_topic=name, request_timeout_s=PATIENCE_S
@@ -104,7 +104,7 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
 def test_rights_suffice_to_plan_and_to_follow(
     broker: SecuredBroker, orders: str, client: str
 ) -> None:
-    """The planner creates its topic, publishes and reads a plan, and reads owners; members follow.
+    """The planner can create its topic, publish and read a plan, and see owners; members follow.
 
     Each member logs in by TLS and SCRAM, and has only its client's documented rights.
     """
@@ -140,8 +140,8 @@ def test_rights_suffice_to_plan_and_to_follow(
 def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
     """The planner describes the group, sends its members, and triggers rebalances.
 
-    A trigger without READ is refused. Plain consumers need rights on only their topics and group.
-    No trigger moves their partitions.
+    A rebalance trigger without READ is refused. Plain consumers need rights on only their topics
+    and group. No trigger moves their partitions.
     """
     group, user, stranger = (f"{what}-{orders}" for what in ("group", "user", "stranger"))
     consumes = [Right("groups", None, ("READ",)), Right("topics", None, ("DESCRIBE", "READ"))]
@@ -215,8 +215,8 @@ LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
 GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
 BY_BROKER: Final = Right("group", "{by_broker}", ("DESCRIBE", "READ"))
 TOPIC: Final = Right("topic", "{topic}", ("DESCRIBE",))
-#: The right to revoke, the name of the doctor's finding, part of its remedy, and whether a survey
-#: needs the right.
+#: Cases: the right to revoke; the name of the doctor's finding; part of the finding's remedy;
+#: whether a survey needs the right.
 WAYS: Final = [
     (LISTING, "listing", "Describe --cluster", True),
     (GROUP, "groups", "Describe --group {classic}", True),
@@ -243,7 +243,7 @@ def named(right: Right, names: Mapping[str, str]) -> Right:
 def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orders: str) -> None:
     """The doctor names each missing right; a survey names only the rights that it needs.
 
-    Without a missing right, the doctor names only the right to create a missing topic.
+    If all rights are granted, the doctor names none; if the plan topic is absent, it names CREATE.
     """
     user, names = (
         f"doctored-{orders}",

@@ -1,4 +1,4 @@
-"""Finding Java: accepted versions, and the error without one."""
+"""Finding Java: accepted versions, and the error about an old version."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_java_home_is_used(says: str, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_old_java_is_refused(
     says: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error has the version of the old Java, and the remedy."""
+    """The error names the version of the old Java, and the remedy."""
     _fake_java(tmp_path, says)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigurationError, match=rf"Java {version}, .*too old.*Install Java 17"):

@@ -24,7 +24,7 @@ def postgres(own_services: Path) -> Iterator[Postgres]:
 
 
 def test_stale_lock_files_are_no_obstacle(postgres: Postgres) -> None:
-    """A server starts although its old lock files have the pid of another running program."""
+    """A server starts although old lock files name the pid of another, running program."""
     postgres.start()
     postgres.kill()
     data, socket = postgres.state_dir / "data", postgres.state_dir / "socket"

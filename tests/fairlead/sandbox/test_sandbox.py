@@ -1,4 +1,4 @@
-"""The whole sandbox: persistent data and ended processes."""
+"""The whole sandbox: data survive a restart, and no process is left after the end."""
 
 import subprocess
 import sys

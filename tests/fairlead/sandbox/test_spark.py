@@ -1,4 +1,4 @@
-"""The warm Spark server: one process, reused, private to its user, and ended on request."""
+"""The warm Spark server: a process that serves many runs, but only for the user it runs as."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
-    """Return the module's server, which may answer slowly on a busy machine."""
+    """Return the running server; status requests may take longer, for busy machines."""
     monkeypatch.setattr(session, "ANSWERS_WITHIN_S", PATIENCE_S)
     found = SparkServer(state_dir, AUTO).running()
     assert found is not None
@@ -98,7 +98,7 @@ def server(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WarmServer:
 
 @pytest.mark.spark
 def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmServer) -> None:
-    """A second start and a run reuse the server; a run with other properties does not."""
+    """A second start and a run reuse the server, unless they have other Spark properties."""
     assert SparkServer(state_dir, AUTO).start() == server
     assert SparkServer(state_dir, AUTO).for_run(pytest.fail) == server
     result = status(state_dir)

@@ -46,7 +46,7 @@ Told = tuple[Supervisor, list[str], io.StringIO]
 
 @contextmanager
 def supervised(state_dir: Path, *parts: Part) -> Iterator[Told]:
-    """Keep parts running; yield the supervisor, its messages and the log."""
+    """Keep parts (processes) running; yield the supervisor, its messages, and the parts' log."""
     lines: list[str] = []
     log = io.StringIO()
     with Supervisor(
@@ -66,7 +66,7 @@ def soon(condition: Callable[[], object]) -> None:
 
 
 def test_states_of_parts_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """States show which parts are ready, are starting, wait for another part, or have ended."""
+    """Other processes can read which parts are ready, starting, waiting, or ended."""
     may_listen, address = tmp_path / "may listen", tmp_path / "socket"
     server = Part(
         "server", (sys.executable, "-c", LISTENS, str(may_listen), str(address)), answers=address
@@ -121,7 +121,7 @@ def test_parts_are_restarted_without_a_log(tmp_path: Path) -> None:
         def write(self, _: str) -> int:
             raise OSError("no space left on device")
 
-    (tmp_path / "running").touch()  # no folder: processes cannot be recorded
+    (tmp_path / "running").touch()  # a file, not a folder, so processes cannot be recorded
     noted = tmp_path / "noted"
     part = python(
         "sleeper",

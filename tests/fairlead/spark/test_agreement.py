@@ -99,7 +99,7 @@ def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dic
 
 
 def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None:
-    """Some groups need a plan and others do not, so that the next tests compare both cases."""
+    """Some groups need a plan and others do not, so the next tests compare both cases."""
     decisions = [rows[OBSERVED]["decision"] for rows in by_task.values()]
     assert {*decisions} == {"plan", "no change"}
     assert len(decisions) == GROUPS

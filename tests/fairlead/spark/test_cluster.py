@@ -65,7 +65,7 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.usefixtures("spark")
 def test_fleet_is_planned_through_spark_connect(connect_server: str, tmp_path: Path) -> None:
-    """On a Spark Connect server, without a JVM in the planner, the results are the same."""
+    """A Spark Connect server computes the same candidates as a Spark session in this process."""
     properties = {"spark.sql.shuffle.partitions": "4"}
     planned_elsewhere(connect_server, properties, tmp_path)
 

@@ -24,7 +24,7 @@ OFFSETS = {"begin": [0, 0, -1], "end": [36_000, 72_000, -1], "committed": [-1, 5
 
 
 def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
-    """Write a snapshot of similar groups; `columns` replace those of the last group."""
+    """Write a snapshot in which all groups are equal, except the last group's `columns`."""
     rows = [
         {"group": group, "sample_id": SNAPSHOT, "at": NOON, **TOPICS, **OFFSETS} for group in groups
     ]
@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write a sample `minutes` before noon; since then, `arrived` records have come to t-0."""
+    """Write a sample from `minutes` before noon, when t-0 had `arrived` records fewer."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))
@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Rates use the samples of the last hour, even if a sample occurs twice or is the snapshot."""
+    """Rates use the samples of the last hour; a duplicate, or a sample at noon, changes nothing."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):

@@ -35,9 +35,9 @@ def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
 def test_lag_equals_the_column_of_kafkas_tool(
     settings: Settings, spark: SparkSession, kafka_topic: Any, unique_name: str, tmp_path: Path
 ) -> None:
-    """Lag is equal, except that only Kafka's tool counts records deleted before they were read.
+    """Lags are equal, but Kafka's tool also counts records deleted before they were read.
 
-    The topic is compacted and its keys repeat, so that offsets outnumber records. For partitions
+    The topic is compacted and keys repeat, so offsets outnumber records. For partitions
     without a commit, Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
     """
     topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})

@@ -1,4 +1,4 @@
-"""Spark's JVM gets its properties, without showing them to others."""
+"""Spark's JVM gets all its properties, and other users cannot read the secret ones."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ print(json.dumps({
 
 @pytest.mark.spark
 def test_properties_with_secrets_are_on_no_command_line() -> None:
-    """The JVM has these properties, but the list of processes does not show them."""
+    """The JVM gets secret properties, but no command line or environment shows them."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
         capture_output=True,

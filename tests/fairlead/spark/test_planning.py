@@ -81,7 +81,7 @@ def fallen_behind(**more: Any) -> Group:
 
 
 def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
-    """In the example of KAFKA-5337, rows have a member's highest lag now and by each assignor."""
+    """Rows have the highest lag of a member, now and by each assignor (example of KAFKA-5337)."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]
@@ -92,7 +92,7 @@ def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
 
 
 def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
-    """Rows have the diagnosis, the forecast, and the forecast under each candidate."""
+    """Rows have the diagnosis, and a forecast for the present assignment and each candidate."""
     found = analysed(fallen_behind(), replace(PLANNING, assignors=("sticky-lag-aware", "range")))
     observed, plan = found[OBSERVED], found["sticky-lag-aware"]
     assert (observed["decision"], observed["chosen"]) == ("plan", "sticky-lag-aware")
@@ -112,7 +112,7 @@ def test_group_that_falls_behind_is_planned_with_its_diagnosis() -> None:
 
 
 def test_capacities_are_remembered_by_client_id() -> None:
-    """Capacities of absent client ids are kept; those of absent member ids are not."""
+    """An absent member's capacity is kept under its client id, but not under its member id."""
     gone = "client-2f1b7a3c-1111-2222-3333-0123456789ab"
     slow = Capacity(7.5, measured=True, at=NOON.timestamp() - 60)
     known = dict.fromkeys(("b", "left", gone), slow)
@@ -124,7 +124,7 @@ def test_capacities_are_remembered_by_client_id() -> None:
 
 
 def test_healthy_group_needs_no_candidates() -> None:
-    """Without `compare`, a healthy group has no candidates, which saves most of the work."""
+    """If `compare` is False, a healthy group gets no candidates, which saves most of the work."""
     calm = {"t": [0, 0, 0, 0]}
     healthy = group(SKEWED, calm, series=recalled(filled(sample_of(SKEWED, calm))))
     assert list(analysed(healthy)) == [OBSERVED, "lag-aware", "range"]
@@ -166,7 +166,7 @@ def test_unreadable_partition_is_an_error() -> None:
 
 
 def test_failing_assignors_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An assignor's error or invalid assignment is in its row; other rows have assignments."""
+    """The row of a failing assignor has the error; rows of other assignors have assignments."""
 
     def broken(problem: Any) -> Assignment:
         raise RuntimeError(f"broken by {problem.topics[0]}")

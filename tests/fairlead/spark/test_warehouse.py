@@ -54,7 +54,7 @@ def test_spark_reads_the_table_of_samples(tmp_path: Path, spark: SparkSession) -
 
 
 def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
-    """No table is found if a part fails; if a part is written twice, the last one counts."""
+    """No table is found if a part fails; if a part is written twice, the second one is read."""
     warehouse = Warehouse(str(tmp_path))
     schema = pa.schema({"number": pa.int64()})
 
@@ -78,7 +78,7 @@ def test_table_is_found_once_all_its_parts_are_written(tmp_path: Path) -> None:
 
 
 def test_pruning_removes_only_old_snapshots(tmp_path: Path) -> None:
-    """All tables of an old snapshot are deleted, a later one stays; pruning again finds nothing."""
+    """All tables of the old snapshot are deleted; all tables of the new snapshot are kept."""
     warehouse = Warehouse(str(tmp_path))
     old, new = snapshot_at(NOON - timedelta(days=3)), snapshot_at(NOON)
     for snapshot in (old, new):

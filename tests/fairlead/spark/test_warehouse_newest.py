@@ -20,7 +20,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: str) -> Recent:
-    """Store a snapshot of groups in cohorts, and further tables for it; return its reference."""
+    """Store a snapshot of groups (keys) in cohorts (values), with `tables`; return a reference."""
     at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
     names = sorted(cohorts)
@@ -54,7 +54,7 @@ def test_each_cohort_is_found_in_its_own_snapshot(warehouse: Warehouse) -> None:
 
 
 def test_snapshot_with_a_future_time_is_ignored(warehouse: Warehouse) -> None:
-    """A snapshot dated tomorrow would otherwise be used for a day."""
+    """A snapshot dated tomorrow is not used; otherwise, it would be the newest one for a day."""
     real = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 24 * 60, {"a": "a"})
     assert warehouse.newest(["a"], "groups", NOON + timedelta(minutes=1)) == [real]

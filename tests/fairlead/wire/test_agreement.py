@@ -62,7 +62,7 @@ RECORDS: tuple[Record, ...] = (
     ],
 )
 def test_record_with_an_invalid_value_is_ignored(name: str, value: object) -> None:
-    """`decode` returns None for the record, so that later code need not check values."""
+    """`decode` returns None for the record, so later code need not check values."""
     values = json.loads(encode(RECORDS[0]))
     assert decode(json.dumps({**values, name: value}).encode()) is None
     del values[name]
@@ -70,7 +70,7 @@ def test_record_with_an_invalid_value_is_ignored(name: str, value: object) -> No
 
 
 def test_record_with_a_huge_range_is_refused_quickly() -> None:
-    """The range is not expanded, so that the cost does not depend on its length."""
+    """A range in a record is not expanded, because that could take much time and memory."""
     values = json.loads(encode(RECORDS[0])) | {"given": {"t": "0-999999"}}
     value = json.dumps(values).encode()
     assert decode(value) is None

@@ -15,7 +15,7 @@ from fairlead.wire.document import MAX_PARTITIONS, MemberShare, PlanDocument
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 names = st.text(
-    st.characters(exclude_categories=["Cs"]),  # valid in UTF-8
+    st.characters(exclude_categories=["Cs"]),  # no surrogates: UTF-8 cannot encode them
     min_size=1,
     max_size=8,
 )
@@ -206,7 +206,7 @@ def test_repeated_claims_need_no_memory() -> None:
 
 
 def test_repeated_name_is_refused() -> None:
-    """An object with one name twice is refused, since JSON readers keep only the last value."""
+    """An object that repeats a name is refused; JSON readers would keep only the last value."""
     twice = json.dumps(_plan()).replace('"b":', '"a":', 1).encode()
     with pytest.raises(InvalidPlanError, match="occurs twice"):
         PlanDocument.from_bytes(twice)

@@ -1,4 +1,4 @@
-"""Properties of `fit`: complete, eligible, deterministic, and minimal changes."""
+"""Properties of `fit`, which adapts a plan to the members and topics that a group has now."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -145,7 +145,7 @@ def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
 @EXAMPLES
 @given(cases)
 def test_named_members_keep_their_share(case: Case) -> None:
-    """Present members of the plan keep all planned partitions that exist and that they read."""
+    """Members named in the plan get all planned partitions that still exist and that they read."""
     shares = run(case)
     for name in case.plan.members.keys() & shares.keys():
         for topic in case.subscriptions[name] & case.partition_counts.keys():
@@ -185,13 +185,13 @@ def test_heaviest_share_goes_to_the_new_member() -> None:
 
 
 def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
-    """A share is taken over only as a whole; partitions without subscribers are dropped."""
+    """A new member that reads only `t` gets the partitions of `t`; those of `u` have no owner."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}
 
 
 def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
-    """Each such partition goes to the member with the fewest partitions, then the least load."""
+    """A partition not in the plan goes to the member with fewest partitions, then least load."""
     plan = make_plan(
         {"a": {"t": [0]}, "b": {"t": [1]}}, partition_counts={"t": 2}, weights={"t": [5, 3]}
     )
@@ -209,7 +209,7 @@ def test_a_new_member_gets_partitions_of_every_topic() -> None:
 
 
 def test_topics_with_few_subscribers_are_placed_first() -> None:
-    """`t` has one subscriber and is placed first, so that the other member gets all of `u`."""
+    """First, the only subscriber to `t` gets all of `t`; then the other member gets all of `u`."""
     plan = make_plan({}, partition_counts={})
     shares = fit(plan, {"one": ["u"], "two": ["t", "u"]}, {"t": 2, "u": 2})
     assert shares == {"one": {"u": [0, 1]}, "two": {"t": [0, 1]}}

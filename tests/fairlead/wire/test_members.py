@@ -28,7 +28,7 @@ groups = st.lists(
 
 @given(groups)
 def test_names_of_members_are_unique(members: list[GroupMember]) -> None:
-    """All names differ, so that each share in a plan belongs to one member."""
+    """All names differ, so each share in a plan belongs to one member."""
     names = member_names(members)
     assert names.keys() == {member.member_id for member in members}
     assert len(set(names.values())) == len(names)
@@ -46,6 +46,6 @@ def test_instance_id_takes_precedence_over_client_id() -> None:
 
 @given(st.none() | st.binary() | st.sampled_from([b"[]", b'{"fairlead":1,"client_id":3}']))
 def test_foreign_user_data_are_an_empty_note(user_data: bytes | None) -> None:
-    """Missing user data, and those of other assignors, are decoded as an empty note."""
+    """Missing user data, and user data of other assignors, are decoded like empty user data."""
     assert decode_subscription(user_data) == SubscriptionNote()
     assert decode_assignment(user_data) == AssignmentNote()

@@ -14,7 +14,7 @@ from fairlead.wire.record import Origin, message_of
 from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Signer, Verifier
 
-#: Vectors shared with implementations in other languages.
+#: Test vectors, shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "member_records.json").read_text())
 VERIFIER = Verifier.from_text(VECTORS["public_key"])
 

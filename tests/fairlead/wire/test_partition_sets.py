@@ -1,4 +1,4 @@
-"""Range strings: written sets are read back, and invalid text is refused."""
+"""Partition sets as text such as `0-3,7`: written sets are read, invalid text is refused."""
 
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ def test_sets_are_read_back(values: list[int]) -> None:
 
 @given(partitions)
 def test_text_is_the_shortest(values: list[int]) -> None:
-    """Equal sets have equal texts, and no two ranges of a text touch."""
+    """Equal sets have equal texts, and adjacent ranges are merged."""
     text = format_partitions(values)
     assert text == format_partitions(sorted(set(values), reverse=True))
     numbers = [[int(number) for number in piece.split("-")] for piece in text.split(",") if piece]
@@ -44,7 +44,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     ["-1", "1-", "1,,2", ",", " 1", "1 ", "1\n", "0x1", "1.0", "1-2-3", "٣", "+1", "a" * 1000],
 )
 def test_invalid_ranges_are_refused(text: str) -> None:
-    """Signs, spaces, other digits and empty pieces are refused; the message stays short."""
+    """Signs, spaces, other kinds of numbers and empty ranges are refused with a short message."""
     with pytest.raises(ValueError, match="not a set of partition ranges") as caught:
         parse_ranges(text, below=10)
     assert len(str(caught.value)) < 200

@@ -27,7 +27,7 @@ from fairlead.wire.signing import Signer, Verifier
 from tests.fairlead.workflows.plans import make_plan
 from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
-#: Vectors shared with implementations in other languages.
+#: Test vectors, shared with implementations in other languages.
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "plan_records.json").read_text())
 VERIFIER = Verifier.from_text(PUBLIC)
 PLAN = make_plan({"a": {"t": [0]}}, {"t": [1.0]}, group="group")
@@ -165,7 +165,7 @@ def test_records_of_attackers_are_refused(headers: Headers, message: str) -> Non
 
 
 def test_value_is_parsed_only_after_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The value of an unsigned record is not parsed, as parsing is slower than verification."""
+    """The value of an unsigned record is not parsed, because parsing costs more than verifying."""
 
     def parse(*_: object, **__: object) -> None:
         raise AssertionError("it is parsed")
@@ -212,7 +212,7 @@ def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
     )
 )
 def test_no_headers_break_the_reader(changes: list[tuple[str, bytes | None]]) -> None:
-    """Added headers raise InvalidPlanError, unless they equal the planner's headers."""
+    """Additional headers lead to InvalidPlanError, unless they equal the planner's headers."""
     headers = [*HEADERS, *changes]
     try:
         known = read_record(VALUE, headers, group="group", origin=ORIGIN, verifier=VERIFIER)

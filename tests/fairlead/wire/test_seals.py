@@ -25,7 +25,7 @@ def test_seal_is_valid_for_one_secret_group_and_log(other: Seal) -> None:
 
 
 def test_seal_is_invalid_for_a_changed_record() -> None:
-    """A seal does not hold for another value or for a tombstone."""
+    """The seal of one value is invalid for another value, and for a tombstone."""
     assert OURS.holds(b"here", OURS.headers(b"here"))
     assert not OURS.holds(b"there", OURS.headers(b"here"))
     assert not OURS.holds(None, OURS.headers(b"here"))
@@ -38,7 +38,7 @@ def test_malformed_headers_cause_no_error(headers: list[tuple[str, str | bytes |
 
 
 def test_secret_can_be_changed_gradually() -> None:
-    """Members with both secrets accept seals by either secret, and seal by the first."""
+    """Members with both secrets accept seals with either secret, and seal with the first."""
     between = Seal("orders", "log-1", (OLD, NEW))
     assert between.holds(b"here", OURS.headers(b"here"))
     assert Seal("orders", "log-1", (OLD,)).holds(b"here", between.headers(b"here"))
@@ -53,5 +53,5 @@ def test_short_secret_is_refused(text: str) -> None:
 
 
 def test_secret_is_not_in_the_representation() -> None:
-    """The representation of a seal, which logs may contain, does not have the secret."""
+    """The `repr` of a seal does not contain the secret, because a log may contain the `repr`."""
     assert "secret of all" not in repr(OURS)

@@ -53,7 +53,7 @@ def test_reports_are_read_back(written: list[tuple[WorkReport, str, str, bytes, 
 
 @given(st.integers(0, len(TEXT) - 1), st.integers(0, 255))
 def test_damaged_byte_changes_only_its_own_report(at: int, value: int) -> None:
-    """A changed byte changes a digit, or makes its report invalid; the other report stays."""
+    """A changed byte changes one digit or invalidates its report; the next report is read."""
     damaged = TEXT[:at] + bytes([value]) + TEXT[at + 1 :]
     found = read_reports([damaged, TEXT])
     assert found.place.tolist() in ([0, 1], [1])
@@ -96,7 +96,7 @@ def test_other_texts_are_ignored(other: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["busy_squares_ms2", "records", "elapsed_ms"])
 def test_report_with_a_full_counter_is_ignored(name: str) -> None:
-    """A full counter does not grow, so that differences would be wrong."""
+    """A full counter no longer grows, so differences to later reports would be wrong."""
     full = WorkReport(**{**vars(REPORT), name: 36**11}).text(MEMBER, TOKEN)
     assert read_reports([full.encode(), TEXT]).place.tolist() == [1]
 

@@ -22,7 +22,7 @@ class Journal:
         self.notes: list[tuple[str, list[int]]] = []
 
     def note(self, what: str) -> Any:
-        """Return a callback that records its partitions, labelled with `what`."""
+        """Return a callback that records the partitions it is called with, labelled with `what`."""
         return lambda partitions: self.notes.append((what, sorted(p for _, p in partitions)))
 
     def changes(self) -> list[tuple[str, list[int]]]:
@@ -75,7 +75,7 @@ def test_only_lost_partitions_are_cleaned_up(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)
 def test_cooperative_changes_add_up(fleet: Fleet) -> None:
-    """A cooperative client reports only differences, but the same partitions are cleaned up."""
+    """With a cooperative client, the same partitions are cleaned up as with an eager client."""
     publish(fleet, 1, a=[0], b=[1, 2, 3])
     journals = {"a": Journal(), "b": Journal()}
     first = join(fleet, "a", journals["a"], cooperative=True)
@@ -91,7 +91,7 @@ def test_cooperative_changes_add_up(fleet: Fleet) -> None:
 
 
 def test_member_thrown_out_cleans_up_everything(fleet: Fleet, services: Services) -> None:
-    """A removed member cleans up even partitions that it gets again: others may have read them."""
+    """A removed member cleans up all its partitions, because other members may have read them."""
     journal = Journal()
     join(fleet, "a", journal, group_instance_id="a")
     eventually(lambda: journal.changes() == [("new", [0, 1, 2, 3])], "a has all")

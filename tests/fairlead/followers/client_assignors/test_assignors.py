@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.kafka
 
-#: Lag of each partition of the fleet's topic. Partition 0 has as much as all others together.
+#: Lag of each partition. Partition 0 has as much lag as all other partitions together.
 LAGS = (90, 40, 30, 20)
 
 
@@ -39,7 +39,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Produce five records more than `LAGS`; commit offset 5, except for the last partition."""
+    """Produce `LAGS` plus 5 records each; commit offset 5, except for the last partition."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -63,7 +63,7 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner of partition 0 (most lag) gets no other partition, or only number 3 (least lag)."""
+    """The owner of partition 0 (most lag) gets at most partition 3 (least lag) in addition."""
     monkeypatch.setattr(lags_in_time, "__defaults__", (PATIENCE_S,))
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
@@ -73,7 +73,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
-    """Lag is end minus committed offset. Without a commit, it is all records, or 0 for `latest`."""
+    """Lag is end minus committed offset, or, without a commit, all records (`latest`: 0)."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):
@@ -84,7 +84,7 @@ def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
 
 
 def test_sticky_assignor_keeps_owned_partitions(fleet: Fleet, services: Services) -> None:
-    """A third member gets one partition; the others get no partition that they did not own."""
+    """A third member gets one partition; the first two members get no new partitions."""
     members = {name: join(fleet, name, "StickyAssignor", services) for name in ("a", "b")}
     eventually(lambda: sorted(map(len, shares(fleet, members))) == [2, 2], "two each")
     before = {name: set(member.owned[fleet.topics[0]]) for name, member in members.items()}
@@ -95,7 +95,7 @@ def test_sticky_assignor_keeps_owned_partitions(fleet: Fleet, services: Services
 
 
 def test_assignor_by_lag_needs_its_group(fleet: Fleet) -> None:
-    """A missing or unknown setting is an error at construction, not at the first rebalance."""
+    """Without a group, or with an unknown option, the assignor's constructor raises an error."""
     module = module_of(fleet)
     with pytest.raises(ConfigurationError, match="needs lags"):
         module.LagAwareAssignor()

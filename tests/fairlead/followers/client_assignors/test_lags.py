@@ -11,7 +11,7 @@ from tests.waiting import PATIENCE_S
 
 
 def test_partitions_without_a_known_lag_have_none() -> None:
-    """A partition that is missing in the fetched lags gets lag 0."""
+    """A partition without a fetched lag is assigned as if its lag were 0."""
 
     def fetch(topics: Collection[str]) -> Lags:
         assert set(topics) == {"t", "u"}

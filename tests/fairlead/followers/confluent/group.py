@@ -202,12 +202,12 @@ class ConfluentGroup:
         self.send(value, unsigned(value))
 
     def send(self, value: bytes | None, headers: list[tuple[str, bytes]] | None = None) -> None:
-        """Send a record with the group's key."""
+        """Send a record with the group's key to the plan topic."""
         self.producer.produce(self.plan_topic, value, key=self.name, headers=[*(headers or [])])
         assert self.producer.flush(PATIENCE_S) == 0
 
     def settles(self, *, version: int | str | None = "any", **shares: list[int]) -> None:
-        """Wait until each partition has one owner, and the workers' plan and shares are as given.
+        """Wait until each partition has one owner, and plan version and shares are as requested.
 
         Parameters
         ----------

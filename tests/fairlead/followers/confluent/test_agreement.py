@@ -1,7 +1,7 @@
-"""Agreement on a real broker, while members join and leave or the coordination topic is deleted.
+"""How confluent-kafka members agree on an assignment, on a real broker.
 
-At the end of each test every partition has exactly one owner, and no partition ever had two owners
-at the same time.
+Members join and leave, or the coordination topic is deleted. At the end of each test every
+partition has exactly one owner, and no partition ever had two owners at the same time.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 
 def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
-    """Members with one secret follow the plan; one with another secret keeps its range share."""
+    """Members ignore a member with another secret; that member keeps its share from `range`."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")
@@ -34,7 +34,7 @@ def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
     group.secret = "-".join(reversed(OURS))
     group.start("stranger")
-    # Range assigns 0 and 1 to a, 2 and 3 to b, 4 and 5 to stranger.
+    # `range` assigns 0 and 1 to a, 2 and 3 to b, 4 and 5 to stranger.
     group.settles(a=[3], b=[0, 1, 2], stranger=[4, 5])
     group.leave("stranger")
     group.settles(version=1, a=[3, 4, 5], b=[0, 1, 2])
@@ -54,7 +54,7 @@ def test_group_recreates_a_deleted_coordination_topic(group: ConfluentGroup) -> 
 
 
 def test_group_migrates_member_by_member_in_both_directions(group: ConfluentGroup) -> None:
-    """Each partition has one owner while followers replace plain consumers one by one, and back."""
+    """Each partition has one owner while members switch to following plans, and back again."""
     group.publish(1, a=[0], b=[1, 2], c=[3, 4, 5])
     for name in "abc":
         group.start(f"plain-{name}", plain=True)

@@ -1,4 +1,4 @@
-"""Agreement rounds without Kafka: members that read one log reach compatible decisions."""
+"""Agreement without Kafka: members that read the same log never claim the same partition."""
 
 import random
 from dataclasses import replace
@@ -31,7 +31,7 @@ def plan(version: int = 1, **shares: list[int]) -> PlanState:
 
 
 def rounds(*records: Announcement) -> dict[str, AgreementRound]:
-    """Return each member's round after it has read all announcements, at time 0."""
+    """Return, for each member, an agreement round that has read all announcements at time 0."""
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
     for round_ in everybody.values():
         for record in records:
@@ -44,13 +44,13 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_member_with_the_newest_plan_writes_first() -> None:
-    """The member with the newest plan may write at once, another member after one turn."""
+    """The member with the newest plan may write at once, the other member `TURN_S` later."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """A member whose subscription differs from the majority's gets a verdict with an error."""
+    """A member whose subscription differs from the majority's gets an error, the others none."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -126,7 +126,7 @@ def test_invalid_assignment_record_is_ignored(wrong: AssignmentRecord) -> None:
 
 
 def test_lost_assignment_does_not_change_another_members_share() -> None:
-    """If the log loses a record that only a has read, a and b still own different partitions."""
+    """If the log loses a record that only `a` has read, `a` and `b` still share no partition."""
     members = (here("a", 0, 1), here("b", 2, 3))
     read, missed = AgreementRound(members[0], COUNTS), AgreementRound(members[1], COUNTS)
     read.hear(members[0], now=0.0, epoch=1)

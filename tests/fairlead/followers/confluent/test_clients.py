@@ -14,7 +14,7 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 @pytest.mark.parametrize("kind", [AdminClient, clients.Sender])
 def test_client_is_shared_until_its_last_user_closes_it(kind: Any) -> None:
-    """Users with the same settings share a client, which is freed after its last user."""
+    """Users with equal settings share a client; when the last user closes it, it is freed."""
     before = len(clients.shared)
     client = clients.shared_client(kind, NOWHERE)
     assert clients.shared_client(kind, dict(NOWHERE)) is client
@@ -26,7 +26,7 @@ def test_client_is_shared_until_its_last_user_closes_it(kind: Any) -> None:
 
 
 def test_failed_client_is_no_longer_shared() -> None:
-    """Once a client has failed, new users get a new client, which they share."""
+    """After a client has failed, new users share a new client."""
     client = clients.shared_client(clients.Sender, NOWHERE)
     clients.forget(client)
     fresh = clients.shared_client(clients.Sender, NOWHERE)
@@ -43,7 +43,7 @@ def test_forked_process_makes_its_own_clients(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_settings_without_a_hash_are_compared_by_identity() -> None:
-    """For a setting such as a callback, only the same object gives an equal key."""
+    """Settings with callbacks are equal only if the callback is the same object."""
 
     class Tokens:
         __hash__ = None  # type: ignore[assignment]

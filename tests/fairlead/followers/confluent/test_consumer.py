@@ -1,4 +1,4 @@
-"""A PlanConsumer follows plans and otherwise acts like any Consumer, on a real broker."""
+"""A PlanConsumer follows plans, and otherwise acts like confluent-kafka's Consumer."""
 
 import gc
 import signal
@@ -196,7 +196,7 @@ def test_callbacks_get_the_planned_shares(
 def test_member_without_a_range_share_owns_its_planned_share(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """With five members for four partitions, a member without a range share owns its plan share."""
+    """Members to which `range` gives nothing still get their partitions from the plan."""
     members = {name: new_consumer(name) for name in "abcde"}
     publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
     for member in members.values():
@@ -244,7 +244,7 @@ def test_error_of_a_callback_is_raised_and_changes_no_share(
 def test_subscribing_again_keeps_the_verdict(
     services: Services, new_consumer: NewConsumer, topic: str
 ) -> None:
-    """A member that subscribes again has the same share after it has rejoined."""
+    """After a second call of `subscribe`, a member rejoins and gets the same partitions again."""
     members = {name: new_consumer(name) for name in "ab"}
     publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
     for member in members.values():
@@ -264,7 +264,7 @@ def test_subscribing_again_keeps_the_verdict(
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     services: Services, new_consumer: NewConsumer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Followers read a recreated plan topic, although its offsets are those of the old topic."""
+    """Followers notice a recreated plan topic, although the offsets in it begin at 0 again."""
     monkeypatch.setattr(plan_reader, "_CHECK_S", 0.5)
     consumer = new_consumer()
     publish(services, consumer, topic, 1, a=[0, 1, 2, 3])
@@ -300,7 +300,7 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
 
 @pytest.mark.kafka
 def test_close_right_after_subscribing_again(services: Services) -> None:
-    """Unsubscribe, subscribe and close in a row can abort librdkafka, but not this consumer."""
+    """Close after unsubscribe and subscribe does not abort the process, as librdkafka might."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
@@ -319,7 +319,7 @@ for _ in range(3):
 
 @pytest.mark.kafka
 def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call waits for at most one request to the broker; the requests' time-out grows."""
+    """Each call waits for at most one request to the broker; time-outs grow with each request."""
     checks, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
@@ -383,7 +383,7 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The calls do not open the coordination topic, whose connection would stay open."""
+    """The calls open no connection to the coordination topic, because it would stay open."""
     alone.subscribe(["t"])
     alone.close()
     names: list[str] = []
@@ -435,7 +435,7 @@ def test_closing_waits_for_no_broker(
 def test_closed_consumer_is_garbage(
     services: Services, new_consumer: NewConsumer, made: list[PlanConsumer], topic: str
 ) -> None:
-    """After close, no callback or traceback refers to the member, which holds connections."""
+    """After close, nothing refers to the member object any more, so its connections are freed."""
     follower = new_consumer()
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])

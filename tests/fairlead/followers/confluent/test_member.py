@@ -1,4 +1,4 @@
-"""Allowed states of a member and of its share, and the limits of its backlog of records."""
+"""Allowed transitions between a member's states, and limits of a backlog of records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from tests.docs.blocks import DOCS
 
 
 def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    """Return a line `states -> next states` for each set of states with the same next states."""
+    """Return lines `states -> next states`; states with the same next states share a line."""
     states: dict[str, list[str]] = {}
     for state, after in steps.items():
         if after:
@@ -21,21 +21,21 @@ def drawn(steps: Mapping[Any, Any]) -> list[str]:
 
 
 def test_architecture_page_draws_the_allowed_steps() -> None:
-    """The page shows all allowed steps between states, and each state follows another one."""
+    """The page shows all allowed transitions, and every state can be reached."""
     text = "\n".join([*drawn(TABLE), *drawn(NEXT_OF_SHARE)])
     assert f"```text\n{text}\n```" in (DOCS / "architecture.md").read_text()
     assert {*State} == {*TABLE} == frozenset[State]().union(*TABLE.values())
 
 
 def test_an_abandoned_share_stays_abandoned() -> None:
-    """An abandoned share, which others may own, and a kept share never change their state."""
+    """The states "abandoned" (others may own the share) and "kept" are final."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 
 
 @pytest.mark.parametrize(("named", "kept"), [(1, 10_000), (MOST_PARTITIONS, 10)])
 def test_records_before_a_generation_are_bounded(named: int, kept: int) -> None:
-    """A backlog drops records beyond a number of records, or of partitions named in them."""
+    """A backlog has a maximum number of records, and of partitions that the records name."""
     backlog, record = Backlog(), Announcement(1, "m", "a", ("t",), {"t": tuple(range(named))})
     for _ in range(20_000):
         backlog.add(record, 0)

@@ -41,7 +41,7 @@ def send(plans: PlanTopic, version: int) -> None:
 def test_each_record_is_read_once_and_the_end_is_noticed(
     plans: PlanTopic, connection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end is noticed although the last entry of the log is a transaction marker."""
+    """The end of the plan topic is noticed, although its last entry is a transaction marker."""
     monkeypatch.setattr(plan_source, "_TIMEOUT_S", PATIENCE_S)
     send(plans, 1)
     source = ConfluentSource.open("g", connection, plans.name)
@@ -64,7 +64,7 @@ def test_each_record_is_read_once_and_the_end_is_noticed(
 def test_followers_of_the_same_plans_share_a_reader(
     plans: PlanTopic, connection: dict[str, Any]
 ) -> None:
-    """A reader works until its last follower closes it; later followers get a new reader."""
+    """Followers share a reader until the last of them closes it; then a new reader is made."""
     options = FollowOptions(plans.name)
     first = shared_reader("g", connection, options)
     assert shared_reader("g", dict(connection), options) is first

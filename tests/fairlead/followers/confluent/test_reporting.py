@@ -1,4 +1,4 @@
-"""Reports of confluent-kafka's consumer, on a clock that the test moves."""
+"""Reports of processing times by confluent-kafka's consumer, on a simulated clock."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

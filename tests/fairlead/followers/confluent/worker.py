@@ -2,8 +2,8 @@
 
     python worker.py '{"journal": "...", "config": {...}, "topics": [...], ...}'
 
-The consumer is a PlanConsumer; with `"plain": true`, it is confluent-kafka's own. It writes each
-event to the journal at once, as a line of JSON.
+The consumer is a PlanConsumer; with `"plain": true`, it is confluent-kafka's own. The process
+writes each event to the journal at once, as a line of JSON.
 """
 
 import contextlib

@@ -40,7 +40,7 @@ def test_no_partition_has_two_readers(goal: list[str], claimed: list[set[str]]) 
 
 @given(owners, claims)
 def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[str]]) -> None:
-    """If only its future owner claims a partition, the first round gives it to this owner."""
+    """A partition that only its future owner claims is assigned to this owner in round one."""
     first = first_round(shares(goal), group(claimed))
     for partition, owner in enumerate(goal):
         if claimed[partition] == {owner}:
@@ -49,7 +49,7 @@ def test_partition_that_stays_is_not_revoked(goal: list[str], claimed: list[set[
 
 @given(owners, claims)
 def test_second_round_completes_the_goal(goal: list[str], claimed: list[set[str]]) -> None:
-    """If members own their shares of the first round, the second round reaches the goal."""
+    """If members own what the first round assigned, the second round assigns all of `goal`."""
     first = first_round(shares(goal), group(claimed))
     settled = [replace(m, owned=first[m.member_id]) for m in group(claimed)]
     second = first_round(shares(goal), settled)

@@ -30,7 +30,7 @@ OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: no w
 
 @dataclass
 class Stage:
-    """A running follower, its plan topic, and its newest plan version at each rebalance request."""
+    """A running follower, its plan topic, and the newest plan version at each rebalance request."""
 
     follower: Follower
     source: ScriptedSource
@@ -42,7 +42,7 @@ class Stage:
         eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
 
     def lead(self, heard: Identity = NOTHING) -> AssignmentNote:
-        """Rebalance with this member as leader; another member's newest record is `heard`."""
+        """Rebalance with this member as leader; another member reports that it has read `heard`."""
         self.follower.subscription("a")
         members = [GroupMember("a-1", ("t",)), GroupMember("b-1", ("t",), seen=heard)]
         _, user_data = self.follower.assign(members, {"t": 1})
@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan; wait until the follower has read it and could request a rebalance."""
+        """Publish a plan; wait until the follower has read it and has had time for a request."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -82,7 +82,7 @@ def following(
 
 
 def test_leader_follows_the_plan_and_sends_its_version() -> None:
-    """All members, including the leader, report the version of the leader's decision."""
+    """All members, including the leader, report the plan version that the leader has chosen."""
     with following() as stage:
         assert stage.lead() == AssignmentNote(plan_version=1, seen=seen(1), decided=seen(1))
         assert stage.follower.status().plan_version == 1
@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
-    """The leader decides by its older plan, and makes the request once it reads the newer plan."""
+    """The leader assigns by its older plan, and requests a rebalance after it reads the newer."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -119,7 +119,7 @@ def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
 def test_static_successor_of_such_a_leader_requests_the_rebalance(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """If a leader with an older plan restarts as the same static member, it makes the request."""
+    """If a leader with an older plan restarts, only a static member requests the rebalance."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """The member's new subscription differs from its last one, as brokers ignore an equal one."""
+    """The member changes its subscription, because brokers ignore an unchanged subscription."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -141,7 +141,7 @@ def test_static_member_restarted_between_rounds_requests_the_second() -> None:
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """If the broker assigns, a member requests no rebalance, and its status has the reason."""
+    """If the broker computes assignments, a member requests no rebalance; its status says why."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)
@@ -153,7 +153,7 @@ def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
 
 
 def test_no_plan_is_followed_under_another_assignor() -> None:
-    """If the group uses another assignor, the member's status reports no plan, and the reason."""
+    """If the group uses another assignor, the status has a reason instead of a plan version."""
     with following() as stage:
         stage.lead()
         stage.follower.subscription("a")
@@ -171,7 +171,7 @@ class HangingSource(ScriptedSource):
         self.hanging, self.hangs, self.released = (threading.Event() for _ in range(3))
 
     def read(self, timeout_s: float) -> list[PlanRecord]:
-        """Return the next record, unless the source hangs."""
+        """Return the next record; if the source hangs, wait until the test releases it."""
         self.askers.add(threading.get_ident())
         if self.hanging.is_set():
             self.hangs.set()
@@ -199,7 +199,7 @@ def test_leader_with_a_fresh_cache_sends_no_request(caplog: pytest.LogCaptureFix
 
 
 def test_status_follows_no_plan_outside_its_group() -> None:
-    """A consumer that has left or is closed has no plan, even if it followed one before."""
+    """After a consumer leaves its group or is closed, its status names no followed plan."""
     with following() as stage:
         assert "in no group" in str(stage.follower.status(outside=True).fallback_reason)
         stage.lead()
@@ -223,7 +223,7 @@ def test_invalid_waiting_time_is_refused(name: str, seconds: Any) -> None:
 
 
 def test_reason_of_an_idle_member() -> None:
-    """Reasons are: not in the plan, no share in it, a name used twice, too few partitions."""
+    """A member without partitions is told why: the plan, a shared name, or too few partitions."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")

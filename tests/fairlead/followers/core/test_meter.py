@@ -1,4 +1,4 @@
-"""A meter's measurements, on a clock that the test moves."""
+"""The meter, which times how long an application processes records, on a simulated clock."""
 
 import copy
 import math
@@ -24,7 +24,7 @@ TOPIC = "orders"
 MAX_S = 300.0
 #: Seconds that the application takes for a usual, expensive or quick record, and for a flush.
 USUAL, EXPENSIVE, QUICK, FLUSH = 4e-3, 40e-3, 10e-6, 80e-3
-#: Seconds to pass a record on to a thread: usually, and if other processes interrupt.
+#: Seconds to hand a record to another thread: normally, and if interrupted by other processes.
 PASSED_ON, INTERRUPTED = 50e-6, 10e-3
 
 
@@ -71,7 +71,7 @@ class Application:
         )
 
     def consume(self, partitions: Sequence[int]) -> list[Record]:
-        """Take a list with a record of each partition, like confluent-kafka's consume()."""
+        """Take a list with one record of each given partition, like confluent-kafka's consume()."""
         self.meter.asked()
         records = [record for p in partitions for record in self.records(p, 1)]
         runs = [(self.meter.progress_of((TOPIC, p)), 1) for p in partitions]
@@ -85,13 +85,13 @@ class Application:
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
-        """Return the report for a commit, by default of the offset after all read records."""
+        """Return the report that is committed with an offset, by default after all read records."""
         end = self.ends.get(partition, 0) if offset is None else offset
         return self.meter.report((TOPIC, partition), end)
 
 
 def interval(now: WorkReport, before: WorkReport | None = None) -> tuple[float, float]:
-    """Return bounds of the mean seconds per record since a report, as the planner computes them."""
+    """Return bounds of the mean seconds per record since `before`, as the planner computes them."""
     records, busy, squares = (
         after - earlier
         for after, earlier in zip(
@@ -136,7 +136,7 @@ def test_iterated_records_count_for_their_partition(app: Application, takes: flo
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """Quick records are timed in groups; a group's excess time counts as one record's time."""
+    """Quick records are timed in groups; if a group is slow, one record gets the extra time."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -149,7 +149,7 @@ def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> N
 
 @pytest.mark.parametrize("stops_after", [1, 7, 30])
 def test_interrupted_batch_counts_all_its_records(app: Application, stops_after: int) -> None:
-    """If the application stops iterating, all records of the batch and later time count, too."""
+    """If the application stops iterating, all records of the batch and all time are reported."""
     for records in app.poll({0: 100}).values():
         for _record in records:
             app.work(USUAL)
@@ -188,7 +188,7 @@ WAYS = {
 def test_reads_without_iterating_are_right_or_wide(
     app: Application, way: str, partitions: int
 ) -> None:
-    """If a batch is not read by iterating, the mean is right or its interval is wide."""
+    """If a batch is read without iterating, the mean is right or its interval is wide."""
     for _ in range(200):
         for partition, records in app.poll(dict.fromkeys(range(partitions), 50)).items():
             for _record in WAYS[way](records):
@@ -207,7 +207,7 @@ def test_reads_without_iterating_are_right_or_wide(
 def test_flush_after_a_batch_is_right_or_wide(
     app: Application, take: str, partitions: int, collect_s: float
 ) -> None:
-    """If rows are inserted together after each batch, the mean is right or its interval is wide."""
+    """If the application flushes after each batch, the mean is right or its interval is wide."""
     before: dict[int, WorkReport] = {}
     share = 96 // partitions
     for number in range(150):
@@ -243,7 +243,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """For any order of reads and seeks, reported calls and handler time equal the application's."""
+    """For any order of reads and seeks, all calls and all working time are reported."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -314,7 +314,7 @@ def test_timed_list_is_a_list(app: Application) -> None:
 
 
 def test_reported_counters_never_decrease(app: Application) -> None:
-    """No counter is lower than in an earlier report, even in reports during records and waits."""
+    """No counter decreases, even in reports that are made while the application works or waits."""
     rng = random.Random(1)  # the same sequence in each run
     cpu = [0.0]
     app.meter = Meter(MAX_S, lambda: app.now, lambda: cpu[0])
@@ -357,7 +357,7 @@ def test_waiting_is_idle_time_of_the_thread(app: Application) -> None:
 
 
 def test_several_tasks_end_the_counting_of_times(app: Application) -> None:
-    """The report keeps earlier times, and shows that several tasks take records."""
+    """Once several tasks take records, no further record is timed, and the report shows why."""
     app.next(0)
     app.work(USUAL)
     app.meter.asked()
@@ -372,7 +372,7 @@ def test_several_tasks_end_the_counting_of_times(app: Application) -> None:
 
 
 def test_only_empty_metadata_is_replaced(app: Application) -> None:
-    """An application's metadata is kept; empty metadata and older reports are replaced."""
+    """A report replaces empty commit metadata and older reports, but not the application's own."""
     assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
         *(False, False, False),
         True,
@@ -397,7 +397,7 @@ def take_list(app: Application) -> int:
 def test_records_passed_on_have_no_times_on_any_machine(
     app: Application, take: Callable[[Application], int]
 ) -> None:
-    """Times are reported as unknown, even if interruptions make some of them long."""
+    """If records are passed to other threads, reports say that processing times are unknown."""
     for number in range(400):
         app.wait(0.1)  # clock: simulated
         records = take(app)
@@ -419,7 +419,7 @@ HONEST: dict[str, Callable[[int], float]] = {
 def test_records_of_honest_applications_have_times(
     app: Application, takes: Callable[[int], float]
 ) -> None:
-    """A quick handler, or work on only a few records, is not mistaken for passing records on."""
+    """Quick handlers, and work on few records, are not mistaken for passing records on."""
     for number in range(1, 2000):
         app.wait(0.1)  # clock: simulated
         app.next(0)
@@ -430,7 +430,7 @@ def test_records_of_honest_applications_have_times(
 def work_for_days(
     app: Application, days: float, wait_s: float, takes: Callable[[int], float]
 ) -> int:
-    """Let an application take single records; return `paused` of the last report."""
+    """Let an application take records one by one; return the last report's field `paused`."""
     end, number, paused = app.now + days * 86_400, 0, -1
     while app.now < end:
         number += 1
@@ -442,13 +442,13 @@ def work_for_days(
 
 
 def test_full_queue_does_not_look_like_work(app: Application) -> None:
-    """If an application passes records on, times stay unknown while its full queue blocks it."""
+    """If an application that passes records on is blocked by a full queue, times stay unknown."""
     assert work_for_days(app, 1.5, 60.0, lambda _: PASSED_ON) == TIMES_UNKNOWN
     assert work_for_days(app, 0.2, 0.1, lambda _: 20.0) == TIMES_UNKNOWN
 
 
 def test_times_are_known_again_after_days_with_more_work(app: Application) -> None:
-    """If times are unknown because an application was idle for days, more work makes them known."""
+    """Times that are unknown after days of little work become known after days of much work."""
     skips = HONEST["skips most records"]
     assert work_for_days(app, 3.0, 60.0, skips) == TIMES_UNKNOWN
     assert work_for_days(app, 3.0, 10.0, lambda number: 100 * skips(number)) == 0
@@ -476,7 +476,7 @@ def test_threads_may_commit_at_the_same_time(app: Application) -> None:
 
 
 def test_end_of_a_partition_is_no_quick_record(app: Application) -> None:
-    """Messages without a record, such as the end of a partition, do not count as quick records."""
+    """Messages that are no records (end of a partition) are not taken for quick records."""
     for _ in range(100):
         app.wait(1.0)  # clock: simulated
         app.meter.asked()

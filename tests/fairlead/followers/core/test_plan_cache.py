@@ -68,7 +68,7 @@ HOSTILE = form(short=60, long=100_000)
 
 @contextmanager
 def room_for(more: int) -> Iterator[None]:
-    """Limit this process's memory to its present use plus a number of bytes."""
+    """Limit this process's memory to its present use plus `more` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (psutil.Process().memory_info().data + more, hard))
     try:
@@ -105,7 +105,7 @@ def test_only_newer_versions_replace_a_plan() -> None:
 
 
 def test_plan_after_a_tombstone_is_followed() -> None:
-    """A tombstone withdraws the plan; then a later version or epoch may follow."""
+    """After a tombstone, only a plan with a higher version or epoch is followed."""
     first, gone = record(0, plan(5).to_bytes()), record(1, None)
     assert after(first, gone) == PlanState(None, Identity(1, 5, withdrawn=True))
     assert version(after(first, gone, record(2, plan(5).to_bytes()))) is None
@@ -114,7 +114,7 @@ def test_plan_after_a_tombstone_is_followed() -> None:
 
 
 def test_tombstone_before_the_current_plan_withdraws_nothing() -> None:
-    """If records are read again, an old tombstone does not withdraw the newer, known plan."""
+    """If records are read again, a tombstone does not withdraw the plan that came after it."""
     records = sent(0, 1), record(1, None), sent(2, 2)
     cache = PlanCache("group", ORIGIN, None, known=after(*records))
     for hostile in records:
@@ -131,7 +131,7 @@ def test_newer_epoch_wins_over_a_higher_version() -> None:
 
 
 def test_withdrawal_covers_its_version_and_earlier_ones() -> None:
-    """Later records of these versions are ignored; a newer plan is followed."""
+    """After version 2 is withdrawn, plans 1 and 2 are ignored; a newer plan is followed."""
     state = after(sent(0, 1), sent(1, 2), sent(2, 2, withdrawn=True), sent(3, 2), sent(4, 1))
     assert (state.plan, state.seen.rank) == (None, (1, 2, True))
     assert version(after(sent(0, 2, withdrawn=True), sent(1, 3, epoch=2))) == 3
@@ -150,7 +150,7 @@ def test_same_plan_sent_again_only_extends_its_lease() -> None:
 
 
 def test_known_version_with_other_bytes_is_refused() -> None:
-    """The first record of a version stays, even if the second has a valid signature."""
+    """The first plan with a version is kept, even if a second one has a valid signature."""
     other = plan(1, assignor="another").to_bytes()
     second = PlanRecord(1, KEY, other, tuple(signed(other)))
     state = after(sent(0, 1), second, verifier=SIGNED)
@@ -160,7 +160,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
 
 
 def test_tombstone_is_refused_if_plans_are_signed() -> None:
-    """The plan stays, because a tombstone has no signature; older versions are still ignored."""
+    """The tombstone is ignored, because it has no signature; the plan is still followed."""
     state = after(sent(0, 2), record(1, None), sent(2, 1), verifier=SIGNED)
     assert (version(state), state.problem) == (2, "A tombstone is not signed")
 
@@ -190,7 +190,7 @@ def test_tombstone_is_refused_if_plans_are_signed() -> None:
 def test_unreadable_record_leaves_the_last_good_plan(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The warning has the record's offset, the reason, and the plan that stays."""
+    """A warning names the record's offset, the reason, and the plan that is still followed."""
     with caplog.at_level(logging.WARNING):
         state = after(record(0, plan(1).to_bytes()), record(7, value))
     assert (version(state), state.seen.version, state.skipped) == (1, 1, 1)

@@ -1,4 +1,4 @@
-"""A leader's decision: to follow the plan, or to fall back to range with a reason."""
+"""A leader's decision: to follow the plan, or to fall back to `range`, with the reason."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ RANGE = {"a-1": {"t": [0, 1]}, "b-1": {"t": [2, 3]}}
 
 
 def test_plan_is_followed_by_name() -> None:
-    """Each member gets the share that the plan has for its client id."""
+    """Each member gets the partitions that the plan lists under the member's client id."""
     decision = decide(KNOWN, MEMBERS, {"t": 4}, now=DAY)
     assert decision.shares == {"a-1": {"t": [0]}, "b-1": {"t": [1, 2, 3]}}
     assert (decision.plan_version, decision.fallback_reason) == (1, None)
@@ -35,20 +35,20 @@ def test_plan_is_followed_by_name() -> None:
     ],
 )
 def test_range_with_a_reason_without_a_usable_plan(state: PlanState, reason: str) -> None:
-    """Without a usable plan, members get range's shares, and the decision has the reason."""
+    """Without a usable plan, partitions are assigned by `range`; the decision says why."""
     decision = decide(state, MEMBERS, {"t": 4}, now=DAY + timedelta(hours=1) + SKEW)
     assert decision.shares == RANGE
     assert (decision.plan_version, decision.fallback_reason) == (None, reason)
 
 
 def test_clocks_may_differ_by_a_minute() -> None:
-    """A plan does not expire too early if a follower's clock is less than a minute ahead."""
+    """A plan is followed until a minute after its lease, in case the consumer's clock is ahead."""
     just_before = DAY + timedelta(hours=1) + SKEW - timedelta(seconds=1)
     assert decide(KNOWN, MEMBERS, {"t": 4}, now=just_before).plan_version == 1
 
 
 def test_members_with_one_name_share_no_partition() -> None:
-    """Two members with one client id count as new members; each partition still gets one owner."""
+    """If two members have the same client id, each partition still gets only one owner."""
     twins = [GroupMember(f"a-{number}", ("t",), client_id="a") for number in range(2)]
     decision = decide(KNOWN, twins, {"t": 4}, now=DAY)
     owned = [p for share in decision.shares.values() for p in share["t"]]
@@ -56,7 +56,7 @@ def test_members_with_one_name_share_no_partition() -> None:
 
 
 def test_static_members_come_first_in_range() -> None:
-    """As in Kafka, range orders static members by instance id, then the others by member id."""
+    """Static members come first, by instance id, then the others by member id, as in Kafka."""
     members = [
         GroupMember("a", ("t",)),
         GroupMember("z", ("t",), instance_id="one"),

@@ -115,7 +115,7 @@ def leased(version: int) -> PlanRecord:
 
 
 def test_plan_with_a_lease_outlives_its_record() -> None:
-    """A plan with a lease stays after its record is compacted away and its topic is deleted."""
+    """A plan with a lease is still followed after compaction or deletion of the plan topic."""
     first, emptied = ScriptedSource(leased(2)), ScriptedSource(PlanRecord(7, b"group", b"garbage"))
     first.ended.set()
     emptied.ended.set()

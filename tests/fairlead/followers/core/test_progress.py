@@ -1,4 +1,4 @@
-"""Reported records never grow by more than the committed offsets do."""
+"""The number of reported records never grows by more than the committed offset does."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ def offset_of(record: Record) -> int:
 
 @dataclass
 class Partition:
-    """A partition, an application that reads its records in batches, and its commits."""
+    """A partition, and the batches and commits of an application that reads the partition."""
 
     progress: Progress = field(default_factory=Progress)
     position: int = 0
@@ -53,7 +53,7 @@ class Partition:
         return rest[0] if rest else self.position
 
     def commit(self, offset: int) -> tuple[int, int]:
-        """Commit an offset; return it and the number of records that are reported with it."""
+        """Commit an offset; return the offset and the number of records reported with it."""
         self.progress.commit(offset, self.progress.busy, self.progress.squares)
         return offset, self.progress.reported.records
 
@@ -70,7 +70,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
-    """From commit to commit, reported records grow by no more than the committed offset.
+    """Between two commits, the record count grows at most as much as the committed offset.
 
     Commits may be behind or ahead of the work. There is no limit if commits decrease.
     """
@@ -104,7 +104,7 @@ def test_records_in_step_are_reported_in_full() -> None:
 
 
 def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
-    """If commits are up to a batch ahead of the work, reports are at most a batch behind it."""
+    """If offsets are committed before processing, reports are at most one batch behind."""
     partition = Partition()
     for _ in range(50):
         partition.next_batch(100, gap=0)
@@ -117,7 +117,7 @@ def test_commits_ahead_report_the_work_of_earlier_commits() -> None:
 
 
 def test_records_count_again_only_after_a_reset() -> None:
-    """Records that are read a second time count again only if the committed offset was reset."""
+    """Records that are read twice are counted twice only if the committed offset was reset."""
     partition = Partition()
     partition.next_batch(100, gap=0)
     partition.work(100)
@@ -136,7 +136,7 @@ def test_records_count_again_only_after_a_reset() -> None:
 
 
 def test_records_of_other_owners_do_not_delay_reports() -> None:
-    """After other owners have read many offsets, this owner's records are reported as usual."""
+    """After other members have read many offsets, all later records of this member are reported."""
     partition = Partition()
     partition.next_batch(10, gap=0)
     partition.work(10)
@@ -155,7 +155,7 @@ def test_records_of_other_owners_do_not_delay_reports() -> None:
 
 
 def test_memory_is_bounded_if_commits_stay_behind() -> None:
-    """If every commit is at an early offset, few states are stored, and no record is lost."""
+    """If commits stay behind for long, little is stored, and later all records are reported."""
     partition = Partition()
     for _ in range(1000):
         partition.next_batch(10, gap=0)

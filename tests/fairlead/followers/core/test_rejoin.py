@@ -34,14 +34,14 @@ def test_plan_that_the_group_knows_causes_no_request() -> None:
 
 
 def test_stream_of_plans_does_not_delay_the_request() -> None:
-    """Newer plans do not postpone the request that the first one scheduled."""
+    """Further plans do not postpone the request that the first plan scheduled."""
     schedule = RejoinSchedule(jitter_s=10.0, rng=random.Random(1))
     schedule.settle(Identity(1, 0))
     assert any(schedule.due(seen=Identity(1, 1 + now), now=now) for now in range(12))
 
 
 def test_later_members_request_only_if_earlier_ones_do_not() -> None:
-    """A member with `turn_s=4` makes its request after four seconds, not earlier."""
+    """A member with `turn_s=4` makes its request only if no other does for four seconds."""
     schedule = RejoinSchedule(jitter_s=0.0)
     schedule.settle(Identity(1, 0), turn_s=4.0)
     assert [schedule.due(seen=Identity(1, 1), now=now) for now in (0.0, 3.0, 4.0)] == [
@@ -60,7 +60,7 @@ def test_plan_that_is_sent_again_causes_no_request() -> None:
 
 
 def test_expired_plan_causes_one_request_per_lease() -> None:
-    """A renewed lease causes only one request, even if members' clocks disagree about its end."""
+    """Each renewal of an expired lease causes one request, even if members' clocks differ."""
     first = datetime(2026, 1, 1, tzinfo=UTC)
     second = first + timedelta(hours=6)
     plan = Identity(1, 5)

@@ -161,7 +161,7 @@ def test_rebalance_completes_with_short_polls(
 def test_member_removed_while_joining_loses_its_partitions(
     fleet: Fleet, services: Services, options: dict[str, Any]
 ) -> None:
-    """The member claims nothing, calls its listener, and reads from the committed offsets."""
+    """The member reports its partitions as lost, and reads from the committed offsets."""
     journal = Journal()
     consumer = PlanConsumer(
         bootstrap_servers=services.bootstrap_servers,
@@ -221,7 +221,7 @@ def test_eager_member_continues_at_the_commit_and_stays_paused(
 
 
 def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Services) -> None:
-    """At its rejoin, the member reports its partitions as lost, since others may have read them."""
+    """The member reports its partitions as lost, because other members may have read them."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
     consumer = PlanConsumer(
@@ -254,7 +254,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """An assignor that does not know its consumer raises an error: its claims may be outdated."""
+    """An assignor that does not know its consumer raises an error instead of sending old claims."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:
@@ -267,7 +267,7 @@ def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Service
 def test_plans_of_a_topic_that_was_created_again_are_adopted(
     fleet: Fleet, services: Services
 ) -> None:
-    """Followers read a recreated plan topic, although its offsets are those of the old topic."""
+    """Followers notice a recreated plan topic, although the offsets in it begin at 0 again."""
     publish(fleet, 1, a=[0, 1, 2, 3])
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")

@@ -19,7 +19,7 @@ class Place:
 
 @dataclass
 class Coordinator:
-    """Coordinator that counts generations, assigns by range, and drops silent members.
+    """Coordinator that counts generations, assigns by `range`, and drops silent members.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Coordinator:
     reachable: bool = True
 
     def join(self, member: str | None) -> str:
-        """Add a member, or let it rejoin; return its id."""
+        """Add a member, or let a member rejoin; return the member's id."""
         if member is None or member not in self.members:
             member = f"m{self.rng.getrandbits(32):08x}"
         self._prepare()
@@ -73,7 +73,7 @@ class Coordinator:
             self._prepare()
 
     def delete(self) -> None:
-        """Delete the group if it has no members, so that generations begin at 1 again."""
+        """Delete the group if no members are left; afterwards, generations begin at 1 again."""
         if not self.members:
             self.generation = 0
 

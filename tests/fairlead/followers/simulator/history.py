@@ -83,7 +83,7 @@ def draw(seed: int) -> list[Action]:
     kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
     if rng.random() < 0.05:
         kinds, weights = [*kinds, "forge"], [*weights, 10]
-    # Half of the other events are placed into a rebalance, because rebalances are short.
+    # Half of the other events happen soon after one of `CHANGES`, because rebalances are short.
     moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
     first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
     rest = [

@@ -53,7 +53,7 @@ class Interruption:
     line
         Module and line number; None: count lines, but raise nothing.
     nth
-        Execution of the line that is interrupted, from 1.
+        Which execution of the line raises, counted from 1.
     """
 
     def __init__(self, line: Line | None = None, nth: int = 1) -> None:

@@ -41,7 +41,7 @@ class Topic:
     Parameters
     ----------
     now, at
-        Function that returns the time, and function that calls another one after a delay.
+        `now()` returns the time; `at(delay_s, function)` calls a function after a delay.
     rng
         Draws delays.
     count
@@ -89,7 +89,7 @@ class Topic:
         return partition_for_key(GROUP, len(self.partitions))
 
     def answer(self) -> None:
-        """Raise the error that a request gets, if any."""
+        """Raise the broker's error if the topic is unreachable or deleted."""
         if not self.reachable:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         if self.partitions is None:

@@ -76,7 +76,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # If a callback raises before it assigns or revokes, confluent-kafka does this.
+                # If a callback raised before it assigned or revoked, confluent-kafka does so.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
@@ -147,7 +147,7 @@ class PlainListener:
         self._client = client
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
-        """Fetch the partitions that range assigned."""
+        """Fetch the partitions that `range` assigned."""
         self._client.own(partitions)
 
     def revoked(self) -> None:
@@ -221,7 +221,7 @@ class SimulatedMember:
     def step(self) -> bool:
         """Do background work, then poll unless the application is busy; return whether it polled.
 
-        A busy application still polls outside the group, during a round, and if a callback is due.
+        Even if busy, it polls outside the group, in an agreement round, and for a due callback.
         """
         self.client.beat()
         idle = self.client.phase != "out" and not self.client.queue and not self.undecided

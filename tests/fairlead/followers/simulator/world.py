@@ -27,7 +27,7 @@ EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 @cache
 def plan(version: int) -> tuple[PlanDocument, bytes]:
-    """Return a version's random plan for some of the names a to d, and its bytes."""
+    """Return the random plan of a version, for some of the members a to d, and its bytes."""
     rng = random.Random(version)
     names = rng.sample("abcd", rng.randint(1, 4))
     shares: dict[str, list[int]] = {name: [] for name in names}
@@ -98,7 +98,7 @@ class World:
             member.closed = True
 
     def happen_to_plans(self, what: str) -> None:
-        """Change the state of the plan topic: "away", "back", "delete", "create", "grow"."""
+        """Take the plan topic "away" (unreachable) or "back"; delete, create or grow the topic."""
         match what:
             case "away" | "back":
                 self.plans.reachable = what == "back"
@@ -191,7 +191,7 @@ class World:
             case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
                 says = assignment.shares[round_.me.member]
             case "range" if generation and round_ and status.plan_version is None:
-                # A member that kept its range share owns it, even if the assignment record differs.
+                # A share of `range` in the state KEPT stays, whatever the assignment record says.
                 dealt = (
                     assignment.shares
                     if assignment and generation.share is not RangeShare.KEPT
