@@ -3,7 +3,7 @@
 The steps are `group_offsets`, then `candidate_plans` and `partition_lag`, then `assignment_plan`,
 `published_plan` and `plan_adoption`. They share `checks`, `partitions`, `resources`,
 `retry_policy`, `about` (owners and tags of definitions), `shown` (metadata of each step in
-the UI) and `presentation` (the format of values there).
+the UI) and `presentation` (the format of the values in this metadata).
 
 Modules here must not use `from __future__ import annotations`, since Dagster reads annotations as
 types.

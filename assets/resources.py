@@ -79,8 +79,9 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
     def session(self, report: ReportProgress) -> "SparkSession":
         """Return this process's session.
 
-        The first call connects to the warm Spark of this machine if it runs. Otherwise it starts
-        Spark, which takes seconds. `report` is called with messages for the log.
+        The first call connects to the Spark that `fairlead spark up` keeps running on this machine.
+        If there is none, the call starts Spark, which takes seconds. `report` is called with
+        messages for the log.
         """
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same

@@ -24,7 +24,7 @@ RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )
 #: Errors that a retry cannot fix: a person must first change a clock, a setting, the schema, a
-#: right or the request.
+#: permission or the request.
 CANNOT_HEAL: Final = (
     ClocksApartError,
     ConfigurationError,

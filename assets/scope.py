@@ -1,4 +1,6 @@
-"""The scope of a run: the cohorts of its partitions, or the groups that its configuration names.
+"""The scope of a run: which groups it covers.
+
+The run's configuration names groups; otherwise its partitions in Dagster name cohorts.
 
 Belongs here: reading the scope from a run, for every step and check. Belongs elsewhere: choosing
 the scope (`orchestration`), and which group belongs to which cohort (`fairlead.domain.cohorts`).
@@ -37,7 +39,7 @@ class Scope:
     cohorts
         The run's cohorts.
     only
-        Cohort to its groups in the run. All groups of other cohorts in `cohorts` are in the run.
+        Cohort to its groups in the run. If a cohort is missing here, all its groups are in the run.
     chosen
         Whether the cohorts come from the configuration, not from the run's partitions.
     """
@@ -65,7 +67,7 @@ class Scope:
 
 
 def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope:
-    """Return the scope of a run that has partitions."""
+    """Return the scope of a run that has partitions in Dagster."""
     config: Mapping[str, Any] = context.run.run_config
     for key in ("ops", _STEP, "config", "only"):
         config = config.get(key) or {}

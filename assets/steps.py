@@ -70,7 +70,7 @@ def snapshots_of(
     Raises
     ------
     Failure
-        No snapshot has the table yet, because the previous step has not run.
+        No snapshot has `table` yet, because the step that writes this table has not run.
     """
     run = context.instance.get_run_by_id(context.run.run_id)
     handed_on = None if run is None else run.tags.get(SNAPSHOT_TAG)

@@ -46,7 +46,8 @@ _log = logging.getLogger(__name__)
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 #: Default of `spark.master`.
 ANYWHERE: Final = "auto"
-#: Other variables with the prefix FAIRLEAD_: the path of the settings file, and that of downloads.
+#: Variables that start with FAIRLEAD_ but are not settings: the paths of the settings file and of
+#: downloads.
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
 
@@ -225,9 +226,9 @@ class WebSettings(_Section):
 
     @model_validator(mode="after")
     def _one_proof(self) -> Self:
-        """Refuse `token` together with `header`: the less secure of them would be enough to act.
+        """Refuse `token` together with `header`, because the less secure one would suffice to act.
 
-        Also refuse either without `url`, since forms are accepted only from pages at this address.
+        Also refuse `token` or `header` without `url`: forms are accepted only from pages at `url`.
         """
         if self.token is not None and self.header is not None:
             raise WrongAt("set either web.token or web.header, not both", "header")
@@ -396,7 +397,10 @@ def _not_json(message: str) -> str:
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the variables that set a key, a key below it, or its section; else `otherwise`."""
+    """Return the names of the variables that can have set a key, or `otherwise` if there are none.
+
+    Such a variable sets the key itself, a key inside the key's value, or the key's whole section.
+    """
     key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
     ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}
     variables = [

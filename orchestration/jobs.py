@@ -1,4 +1,4 @@
-"""The jobs planning (the whole pipeline) and adoption."""
+"""The jobs `planning`, which runs the whole pipeline, and `adoption`, its last step."""
 
 from typing import Final
 

@@ -48,7 +48,7 @@ _MOST_EVENTS: Final = 50
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Add and remove partitions, so that they are the cohorts of the cluster's groups."""
+    """Keep one Dagster partition for each cohort of groups in the Kafka cluster."""
     current = settings.get()
     with kafka.gateway() as gateway:
         discovered = discover(gateway.list_groups(), current.discovery, current.policies)
@@ -81,7 +81,7 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Reconcile the groups that are due according to the database."""
+    """Make the plan topic agree with the database, for groups with something to send."""
     current = settings.get()
     with store.open() as plans:
         due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))

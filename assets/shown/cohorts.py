@@ -30,7 +30,7 @@ def materialized(
     settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
-    """Return a step's result, with metadata of each cohort that describe the cohort's groups.
+    """Return a step's result, in which the metadata of each cohort describes its groups.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def materialized(
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
-        (members,) = cohorts.values()  # without groups of other cohorts in the snapshot
+        (members,) = cohorts.values()  # the snapshot may have groups of other cohorts
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
         return _materialized_each(context, cohorts, show)
@@ -83,9 +83,10 @@ def step_metadata(
 def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Log a materialization of each cohort; return the result for the run's own partition.
+    """Log a materialization of every chosen cohort, except the one of the run's own partition.
 
-    Dagster materializes only the run's own partition, since the chosen cohorts need not be a range.
+    For this partition, return the result, from which Dagster logs the materialization. The run has
+    only one partition in Dagster, because the chosen cohorts need not be a range of partitions.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
@@ -102,7 +103,9 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Map cohorts to their groups, both in the order of `groups`; empty cohorts come last.
+    """Return a mapping from each of `cohorts` to those of `groups` that belong to it.
+
+    The order is that of `groups`; cohorts without groups come last.
 
     Examples
     --------

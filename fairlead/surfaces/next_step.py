@@ -91,7 +91,7 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     undecided
         Groups that need a plan, but on which no planning run decides.
     resting
-        Groups in back-off: their last plan was a regression.
+        Groups in back-off: a plan made them worse, so they get no plan for a while.
 
     Examples
     --------
@@ -120,7 +120,13 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
 
 
 def why_no_sample(last: "SampleAge | None") -> str:
-    """Explain why a group has no recent sample, by the age of the newest sample of any group."""
+    """Explain why a group has no recent sample.
+
+    Parameters
+    ----------
+    last
+        The age of the newest sample of any group; None: no sample was ever taken.
+    """
     if last is None or last.overdue:
         return "The sensor group_samples takes samples: is the Dagster daemon running?"
     return (

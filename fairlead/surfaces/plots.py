@@ -191,7 +191,7 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: the next round number from `value` on whose half is round, too."""
+    """Return the end of an axis: a round number, not below `value`, whose half is round, too."""
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

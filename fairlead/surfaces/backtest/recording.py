@@ -107,7 +107,10 @@ class Recording:
 
     @cached_property
     def lags(self) -> Float64:
-        """Time lag: seconds since a log ended at its committed offset, float64 of shape (L, P)."""
+        """Time lag of each partition at each sample, in seconds, float64 of shape (L, P).
+
+        It is the time since the partition's end offset was equal to the committed offset.
+        """
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
@@ -173,8 +176,9 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
     Returns
     -------
     samples, skipped
-        In each of `samples`, a member reads a partition. If recorded samples are less than a step
-        apart, `samples` has only the last of them; the others are not in `skipped`.
+        Samples without an error in which at least one member reads a partition; and the time and
+        reason of the others. Of samples less than a step apart, `samples` has only the last; the
+        earlier ones are not in `skipped`.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]

@@ -65,11 +65,11 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
 
     - Assignors that ignore lag (`LAG_BLIND`) assign at rebalances, as in consumers: at the first
       sample, and whenever members or partitions have changed.
-    - The others start with the owners at the first sample, and plan at the median time between
-      samples. They decide like the planner, by the policy's `objective`, `horizon` and
-      `target_utilisation`. A plan is published once the policy approves it; if the policy requires
-      a person, every plan is approved at once. Shadow mode is ignored. At a rebalance, members
-      adapt the plan to the members present.
+    - The others start with the owners at the first sample. They plan at a fixed interval: the
+      median time between two samples. They decide like the planner, by the policy's `objective`,
+      `horizon` and `target_utilisation`. A plan is published if the policy approves it; if the
+      policy requires a person, every plan is approved at once. Shadow mode is ignored. At a
+      rebalance, the plan is adapted to the present members.
     - `OBSERVED` replays the group's own assignments. `RECORDED` returns measured figures.
 
     Parameters
@@ -139,7 +139,7 @@ class _InConsumers:
 
 
 class _ByPolicy(ByPlans):
-    """An assignor whose plans are published if the policy approves them; followers adopt them."""
+    """An assignor whose plans are published if the policy approves them; consumers adopt them."""
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class _ByPolicy(ByPlans):
         self.held_back: list[float] = []
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Return the recorded owners at the start; later, fit the plan."""
+        """Return the recorded owners at the start; later, adapt the plan to the present members."""
         if self._plan is None and moment.at == START.timestamp():
             owner = owners_at(self._recording, moment)
             self.take_over(moment, owner)

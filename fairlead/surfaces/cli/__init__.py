@@ -40,7 +40,7 @@ from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sand
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that need no cluster, start one of their own, or choose the cluster themselves.
+#: Commands that need no Kafka cluster, start their own, or choose the cluster themselves.
 WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}
 )

@@ -25,7 +25,7 @@ _ALL: Final = 20_000
 
 @contextmanager
 def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
-    """Open the database that the settings name, until the block ends.
+    """Connect to the database that the settings name; disconnect at the end of the block.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     Raises
     ------
     StoreUnavailableError
-        The database does not answer; the message names the setting that has its address.
+        The database does not answer; the message names the setting with the database's address.
     StoreRefusesError
         The database answers, but accepts no changes.
     """

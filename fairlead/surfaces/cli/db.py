@@ -73,7 +73,7 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop old history and unpublished plans."""
+    """Drop history and unpublished plans that are older than the retention settings allow."""
     import time
 
     from fairlead.errors import FairleadError
@@ -97,8 +97,8 @@ def psql(
     """Open psql on the plan history.
 
     Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
-    opens the one of the sandbox in the state directory. If the sandbox's Postgres is stopped, it
-    is started, and stopped again after psql.
+    opens the database of the sandbox in the state directory. If the sandbox's Postgres does not
+    run, it is started for psql, and stopped afterwards.
     """
     from sqlalchemy import make_url
 

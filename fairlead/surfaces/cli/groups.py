@@ -43,7 +43,7 @@ _WITH_EVIDENCE = 10
 #: Figures older than this are reported as old. By default, samples are taken every minute.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
-#: Lag that is younger than this is shown with its age.
+#: Lag younger than this is shown with its time and its age, older lag only with its time.
 _DAY = timedelta(days=1)
 _LAG = {
     "name": "partition",
@@ -127,7 +127,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the catch-up time as a column; empty forecast columns if the diagnosis is unknown."""
+    """Return a group's catch-up time as text; empty forecasts if the diagnosis is unknown."""
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
@@ -136,7 +136,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the evidence of the worst diagnoses, and why groups are unknown."""
+    """Return the evidence of the worst diagnoses, and why other groups have no diagnosis yet."""
     from fairlead.common.words import listed
     from fairlead.surfaces.next_step import kind
 
@@ -235,11 +235,11 @@ def lag(
 ) -> None:
     """Show the lag of each partition of a group, as last measured.
 
-    Consumers that follow plans report the time per record: "41 ms (38 to 44)" is its mean and its
-    90 % interval. For other consumers it is inferred: "about 8 x usual". The share is the part of
-    the consumer's time that the partition's arriving records take. Lag is stored each quarter of
-    an hour, when owners change, and by planning runs. The status "left" marks topics that no
-    member subscribes to; sums exclude them.
+    Consumers that follow plans report the time per record: "41 ms (38 to 44)" is the mean and the
+    90 % interval. For other consumers, this time is inferred: "about 8 x usual". "Share" is the
+    part of the consumer's time that the partition's arriving records take. Lag is stored each
+    quarter of an hour, when owners change, and by planning runs. The status "left" marks topics
+    that no member subscribes to; sums exclude them.
     """
     from fairlead.common.words import length
     from fairlead.domain.work_text import time_per_record
@@ -368,7 +368,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the versions that move a partition, and its newest lag; None: it is unknown.
+    """Return the versions that move a partition, and the partition's lag (None: unknown).
 
     Raises
     ------

@@ -72,8 +72,8 @@ def print_table(
     rows
         Each maps keys to values; numbers are aligned right.
     columns
-        Keys to headings, or only keys, in the order of the columns. Without a heading, a column
-        has the figure's label or the key.
+        Keys to headings, or only keys, in the order of the columns. A column without a heading
+        gets the label of the figure with this key, or else the key.
     title
         Heading of the table.
     stderr

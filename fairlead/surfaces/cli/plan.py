@@ -118,7 +118,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 
 
 def _remembered(group: str) -> "GroupMemories":
-    """Return the stored memories of a group; empty if the database does not answer."""
+    """Return what earlier analyses stored about a group; empty if the database does not answer."""
     from fairlead.domain.group_memories import GroupMemories
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.store.plans import PlanStore

@@ -50,7 +50,7 @@ def approve(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Approve a proposed version; the planner publishes exactly these bytes."""
+    """Approve a proposed version; the planner then publishes exactly its stored bytes."""
     from fairlead.domain.reconciliation import WHAT_FOLLOWS
     from fairlead.store.plans import PlanStore
 
@@ -88,7 +88,7 @@ def reject(
 
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
-    """Publish the group's approved plan now, if it still fits, and check adherence."""
+    """Publish the approved plan now if the group has not changed; check whether it is followed."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
     from fairlead.store.acts import asked
@@ -137,11 +137,13 @@ def publish(group: Group, *, as_json: Json = False) -> None:
 def _adoption(
     store: "PlanStore", group: str, kafka: "KafkaSettings"
 ) -> "tuple[Adoption | None, list[str]]":
-    """Make the broker follow the plan if it assigns the group; check and store the adherence.
+    """Compare the group's owners with its published plan, and store the adherence.
+
+    If a broker assigns the group's partitions, first make the broker follow the plan.
 
     Returns
     -------
-    The adoption, None if it could not be read; and reasons why the broker does not follow.
+    The adoption (None: it could not be read), and reasons why the broker does not follow the plan.
     """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
@@ -344,7 +346,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 def _proposed(
     engine: "Engine", group: str, version: int, becomes: str, *, as_json: bool
 ) -> Mapping[str, Any]:
-    """Print a proposed version; refuse other states now, as the database would later."""
+    """Print a version, and return it; refuse a version that is not proposed."""
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan
 

@@ -97,7 +97,7 @@ def as_text(report: Row) -> str:
 
 
 def same_owners(actual: Ownership, planned_owners: Ownership) -> bool:
-    """Whether the same consumers own the same partitions."""
+    """Whether every partition has the owner that the plan gives it, and no other."""
     first, second = (
         {
             (name, topic, number)

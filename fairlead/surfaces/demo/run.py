@@ -45,12 +45,12 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
-#: Maximum number of a group's diagnoses that are read to find the one behind its plan.
+#: Maximum number of a group's diagnoses among which that of its plan is searched.
 DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Seconds for which records continue to arrive after the plans were adopted, to show their effect.
 UNDER_PLANS_S = 15.0
-#: Number of samples: enough to distinguish a backlog from a commit that is due.
+#: Number of samples: enough to tell a backlog from records that are about to be committed.
 SAMPLES = 10
 #: Maximum number of further planning runs, for groups without a published plan.
 MORE_PLANNING = 5
@@ -168,7 +168,10 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Return each group's row with the diagnosis behind its plan, else the newest diagnosis."""
+        """Map each group to its row, with the diagnosis from which its plan was made.
+
+        A group without a published plan has its newest diagnosis.
+        """
         return {
             row["group"]: {**row, **self._diagnosis(row["group"])}
             for row in read_groups(self._engine)
@@ -191,9 +194,10 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records; map group ids to the seconds that took.
+        """Wait until every group has read all records; return how long each group took.
 
-        `records` maps scenario names to numbers of records. Call this when all records are sent.
+        Call this when all records are sent. `records` maps scenario names to numbers of records,
+        the result maps group ids to seconds.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):

@@ -49,7 +49,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 
 def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume records as a follower of plans or, without a plan topic, as a plain consumer.
+    """Consume records with the assignments of plans or, without a plan topic, of `range`.
 
     Yields
     ------

@@ -153,7 +153,7 @@ def _keys(kafka: KafkaSettings) -> Finding:
 
 
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
-    """Check the right to DESCRIBE groups, and to READ groups that brokers assign."""
+    """Check the right to DESCRIBE groups and, if brokers assign their partitions, to READ them."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
     hidden = [
@@ -227,7 +227,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         if _ASSIGNOR
         not in (
             _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
-            or _ASSIGNOR  # assume it if the configuration may not be read
+            or _ASSIGNOR  # if the configuration may not be read, assume the assignor
         )
     ]
     count = f"{plural(len(by_broker), 'group')} of the consumer protocol"

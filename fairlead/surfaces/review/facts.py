@@ -39,7 +39,7 @@ class Facts:
     broken
         Why the bytes do not verify; None if they do.
     predicted
-        Metrics of the plan, on its snapshot.
+        The plan's metrics, computed from the plan's snapshot.
     consumers
         Every consumer's load before and after the plan, the most loaded first; empty if the bytes
         do not verify.
@@ -49,7 +49,7 @@ class Facts:
         The candidate of every assignor, the one with the least load first; empty for a rollback or
         a renewal.
     statuses
-        A row per status of partitions in the plan's snapshot; empty if that is no longer stored.
+        A row per status of partitions in the plan's snapshot; empty if the rows were deleted.
     now
         When the facts were read; time-zone-aware.
     """

@@ -140,7 +140,7 @@ def _forecast(before: float, after: float) -> str:
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
-    """Return the policy's decision on a plan that waits; None: unknown, or it does not wait."""
+    """Return the policy's decision on a plan; None: unknown, or the plan does not wait."""
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None

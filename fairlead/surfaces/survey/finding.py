@@ -144,7 +144,7 @@ class Survey:
             for topic in read
             if topic not in known
         }
-        if hidden and not topics:  # if brokers assign, a group's topics are unknown
+        if hidden and not topics:  # if brokers assign a group's partitions, its topics are unknown
             topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
@@ -161,7 +161,7 @@ class Survey:
 
 
 def _until_whole(samples: pa.Table) -> pa.Table:
-    """Return a group's samples up to the last without an error; all if each has an error."""
+    """Drop a group's newest samples if they have an error; keep all if every sample has one."""
     whole = pc.indices_nonzero(pc.is_null(samples["error"]))
     return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 

@@ -23,7 +23,8 @@ from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.web.server import HOST
 
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
-#: The part's command starts the warm Spark and ends. If Spark ends, the next run starts it again.
+#: The part's command starts Spark in another process, and ends. If Spark ends, the next planning
+#: run starts it again.
 SPARK: Final = Part("spark", (_FAIRLEAD, "spark", "up"), ends=True)
 
 
@@ -181,7 +182,7 @@ def pages(at: At) -> Part:
 
 @contextmanager
 def spark_ends(state_dir: Path) -> Iterator[None]:
-    """At the end of the block, end the warm Spark if it was started during the block."""
+    """At the end of the block, end the running Spark if it was started during the block."""
     before = WarmServer.recorded(state_dir)
     try:
         yield

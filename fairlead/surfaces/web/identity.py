@@ -39,7 +39,7 @@ class Person:
     Parameters
     ----------
     name
-        The name in the form of `person_named`, in which it is compared and recorded.
+        The name as `person_named` returns it: in this form, names are compared and recorded.
     proof
         How the name was proven, for the record: the header's name, or the token's id.
     """

@@ -131,7 +131,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
 def _fetched(url: str) -> bytes:
     """Return the body of the issuer's answer; redirects are not followed."""
     opener = urllib.request.OpenerDirector()
-    # Use a proxy only for HTTPS: it could read and change requests without TLS.
+    # Use a proxy only for HTTPS: without TLS, a proxy could read and change requests.
     proxies = {kind: at for kind, at in urllib.request.getproxies().items() if kind == "https"}
     for handler in (
         urllib.request.ProxyHandler(proxies),

@@ -3,8 +3,9 @@
 Belongs here: names, units and help of the metrics. Belongs elsewhere: reading the figures
 (`fairlead.store.monitoring`), and the text formats (prometheus_client).
 
-Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only reported
-work has a series per consumer, and a series for each partition whose records are the slowest.
+Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only the work
+that consumers report has more: a series per consumer, and one for each of the partitions whose
+records take longest.
 """
 
 import logging
@@ -46,7 +47,7 @@ class Gauge:
     rows, column
         Key in `Readings`, and name of the column with the values.
     text
-        The text after `# HELP`; "": the meaning of the figure that is named like the column.
+        The text after `# HELP`; "": the meaning of the figure that has the column's name.
     labels
         Label names, which are names of columns, too; the label `group` is the column `group_id`.
     """
