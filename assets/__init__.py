@@ -1,4 +1,4 @@
-"""The pipeline's steps as Dagster assets: one module per step, each a thin call of the library.
+"""The pipeline's steps as Dagster assets: one module per step, with little code but library calls.
 
 The steps are `group_offsets`, then `candidate_plans` and `partition_lag`, then `assignment_plan`,
 `published_plan` and `plan_adoption`. They share `checks`, `partitions`, `resources`,

@@ -33,7 +33,7 @@ from fairlead.workflows.differences import differences
 def every_group_was_read(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
 ) -> dg.AssetCheckResult:
-    """Warn of groups that could not be read, and so cannot be planned."""
+    """Warn of groups that could not be read. Such groups cannot be planned."""
     warehouse = spark.warehouse()
     errors = [
         f"{row['group']}: {row['error']}"
@@ -83,7 +83,7 @@ def the_topic_agrees(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> dg.AssetCheckResult:
-    """Read the plan topic again after sending, and compare it with the database."""
+    """Compare the plan topic, as read after sending, with the database."""
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)

@@ -44,7 +44,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return metadata with how many of `count` groups are not in the table; empty if none.
+    """Return metadata that tells how many of `count` groups a table leaves out; empty if none.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def details(
 def in_order(
     things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
 ) -> list[Thing]:
-    """Sort `things` in the order of their groups in `groups`; drop those of other groups."""
+    """Sort `things` by the position of their group in `groups`; drop things of other groups."""
     place = {group: number for number, group in enumerate(groups)}
     selected = [thing for thing in things if group_of(thing) in place]
     return sorted(selected, key=lambda thing: place[group_of(thing)])

@@ -21,7 +21,7 @@ _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """The groups of a run. Their cohorts need not be neighbours in Dagster's list of partitions."""
+    """Names of the groups that a run covers, so that it is not limited to a range of partitions."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
@@ -39,7 +39,8 @@ class Scope:
     cohorts
         The run's cohorts.
     only
-        Cohort to its groups in the run. If a cohort is missing here, all its groups are in the run.
+        Cohort to those of its groups that are in the run. A cohort that is not a key has all its
+        groups in the run.
     chosen
         Whether the cohorts come from the configuration, not from the run's partitions.
     """
@@ -78,5 +79,5 @@ def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope
 
 
 def run_config(only: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the configuration of a run over some groups of some cohorts."""
+    """Return the configuration of a run that covers the groups in `only` (cohort to groups)."""
     return {"ops": {_STEP: {"config": {"only": {key: list(keys) for key, keys in only.items()}}}}}

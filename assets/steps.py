@@ -53,8 +53,8 @@ def step(
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
     """Pass the run's snapshot to later steps, in a tag of the run.
 
-    Later steps use this snapshot even if another run has taken a newer one. If a run is executed
-    again from a later step, it keeps the tag.
+    Later steps use this snapshot even if another run has taken a newer one. If a person executes
+    the run again from a later step, the new run has the same tag.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 

@@ -350,9 +350,9 @@ def load_settings() -> Settings:
 
 
 def reloaded(before: Settings) -> Settings:
-    """Return the present settings; if they cannot be read, the earlier ones.
+    """Read the settings again; if that fails, return `before`.
 
-    Services call this, since the file can change while they run, as in a mounted ConfigMap.
+    Services call this function, because their settings file can change while they run.
     """
     if present_source() == before.source:
         return before
@@ -376,7 +376,7 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
 
 
 def _spelt(keys: Sequence[str | int]) -> str:
-    """Return a setting's key as text; a policy is named by its number, as in `policy explain`.
+    """Return a setting's key as text; policies are numbered, as in `fairlead policy explain`.
 
     Examples
     --------
@@ -397,9 +397,9 @@ def _not_json(message: str) -> str:
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the names of the variables that can have set a key, or `otherwise` if there are none.
+    """Return the environment variables that may have set a key; `otherwise` if there are none.
 
-    Such a variable sets the key itself, a key inside the key's value, or the key's whole section.
+    A variable can set the key itself, a part of the key's value, or the key's whole section.
     """
     key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
     ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}

@@ -169,7 +169,7 @@ class _Connection:
 
 
 class _DrivenReader(PlanReader):
-    """A reader without a thread: the group advances it."""
+    """A reader of plans without a thread: `MemoryGroup.read` makes it read."""
 
     def serve(self) -> bool:
         """Accept a follower, without starting a thread."""

@@ -1,4 +1,4 @@
-"""The schedule: plan every cohort that is due by its policy's cadence, in as few runs as possible.
+"""The schedule that plans every cohort whose policy's cadence is over, in as few runs as possible.
 
 The setting `planning.schedule` is the schedule's cron expression.
 """

@@ -28,7 +28,8 @@ from orchestration.runs import known_cohorts, run_requests, under_way
 RECONCILE_EVERY_S: Final = 15
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups in a tick, which then takes some 10 s. The next tick continues.
+#: Maximum number of groups in a tick; with so many, a tick takes some 10 s. The next tick handles
+#: further groups.
 AT_ONCE: Final = 500
 #: Seconds between two ticks of the sensor that reports plans' steps.
 REPORT_EVERY_S: Final = 30

@@ -1,7 +1,8 @@
-"""Metadata of each partition of a run, so that each cohort shows its own groups.
+"""Metadata of each cohort in a run. In Dagster, a cohort is a partition.
 
-Whenever metadata is added to one partition of a run, Dagster reads the metadata of all its
-partitions. Therefore only the `DETAILED` cohorts that need attention most show their groups.
+A cohort's metadata show its groups. Whenever metadata is added to one partition of a run, Dagster
+reads the metadata of all partitions of the run. Therefore at most `DETAILED` cohorts show their
+groups: those that need attention most.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from fairlead.settings import Settings, WebSettings
 #: Maximum number of cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
-#: Returns the metadata of groups, which are given worst first.
+#: A function that returns metadata about groups. Its argument has the worst group first.
 Describe = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
@@ -70,7 +71,7 @@ def step_metadata(
 ) -> Mapping[str, Any]:
     """Return a step's metadata about some groups, with a link to the page of the first one.
 
-    If `describe` fails, log and show the error: the step has done its work and must not fail now.
+    If `describe` fails, log and show the error, because the step itself has succeeded.
     """
     first = {"details": details("Open the group's page", web, groups[0])} if groups else {}
     try:
@@ -103,9 +104,9 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Return a mapping from each of `cohorts` to those of `groups` that belong to it.
+    """Return a mapping from each of `cohorts` to its members among `groups`.
 
-    The order is that of `groups`; cohorts without groups come last.
+    Cohorts and groups are in the order of `groups`; cohorts without groups come last.
 
     Examples
     --------

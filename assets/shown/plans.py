@@ -89,7 +89,7 @@ def detail_of(
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        warn(f"Group {plan.group}: {error}")  # no failure: an asset check fails because of it
+        warn(f"Group {plan.group}: {error}")  # continue: an asset check will fail
         return None
     return Detail(
         plan=plan,
@@ -120,7 +120,7 @@ def describe(
     groups
         The groups to show, in the order of `worst_first`.
     detail
-        The plan of one of these groups that is shown in detail.
+        The plan to show in detail, made for one of these groups; None: there is none.
     web
         The address of the pages.
     """
@@ -145,7 +145,7 @@ def describe(
 
 
 def _decision(outcome: Outcome) -> dict[str, str]:
-    """Return the decision on a group, its diagnosis, and how many consumers it needs."""
+    """Return the decision on a group, the diagnosis, and how many consumers the group needs."""
     stored, findings = outcome.stored, outcome.decision.findings
     what = f"version {stored.plan.version}" if stored.plan else stored.outcome
     decision = {"decision": f"{stored.group}: {what}: {stored.reason}"}
@@ -242,7 +242,7 @@ def _forecast_time_lag_s(outcome: Outcome) -> float:
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
-    """Return how a person can approve or reject a plan; empty if it is decided already."""
+    """Return how a person can approve or reject a plan; empty if the plan is decided already."""
     if plan.state != "proposed":
         return {}
     if plan.shadow:

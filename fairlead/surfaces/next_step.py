@@ -1,4 +1,4 @@
-"""The next step for a group, whether it follows its plan, and why it is not sampled.
+"""A group's state in words: the next step, whether it follows its plan, why it is not sampled.
 
 Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Belongs elsewhere: the
 order of rows, and links.
@@ -89,7 +89,7 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     row
         A row of `read_groups`.
     undecided
-        Groups that need a plan, but on which no planning run decides.
+        Groups that need a plan, but that no planning run has decided on lately.
     resting
         Groups in back-off: a plan made them worse, so they get no plan for a while.
 

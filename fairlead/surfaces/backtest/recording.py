@@ -78,14 +78,14 @@ class Recording:
         owner = np.where(end < 0, np.int32(NONE), series.owner)
         series = replace(series, begin=begin, end=end, committed=committed, owner=owner)
         commit_s = read_commits(series.last(HISTORY_S, LEAST_SAMPLES)).usual_interval_s
-        if commit_s <= _MEASURABLE * series.step:  # commits are probably more frequent than samples
+        if commit_s <= _MEASURABLE * series.step:  # probably shorter, but samples cannot show it
             commit_s = _AUTO_COMMIT_S
         present = np.array([[name in row["members"] for name in roster.members] for row in rows])
         roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
         return cls(rows[0]["at"], roster, series, present)
 
     def statuses(self, sample: int) -> frozenset[str]:
-        """Return the statuses that partitions had at a sample."""
+        """Return the statuses that partitions had in a sample."""
         return frozenset(partition_statuses(self.series.until(sample)))
 
     @cached_property
@@ -125,7 +125,7 @@ class Recording:
         return int(np.searchsorted(self.steps, step, side="right")) - 1
 
     def world(self) -> World:
-        """Return the recorded group as a world.
+        """Return the recorded group as a world for the simulation.
 
         Each record that arrived between two samples arrives in a random step between them.
         """
@@ -217,9 +217,9 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 
 
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
-    """Return which partitions no member subscribes to at each sample, bool of shape (L, P).
+    """Return which partitions no member subscribes to in each sample, bool of shape (L, P).
 
-    They may have commits: Kafka keeps commits for days after a group has left a topic.
+    These partitions may have commits: Kafka keeps commits for days after a group has left a topic.
     """
     read = [{topic for topics in row["subscriptions"] for topic in topics} for row in rows]
     unread = np.array([[topic not in topics for topic in roster.topics] for topics in read])

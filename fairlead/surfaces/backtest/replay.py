@@ -139,7 +139,7 @@ class _InConsumers:
 
 
 class _ByPolicy(ByPlans):
-    """An assignor whose plans are published if the policy approves them; consumers adopt them."""
+    """An assignor that makes plans. Consumers follow the plans that the policy approves."""
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()

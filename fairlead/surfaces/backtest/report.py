@@ -1,4 +1,4 @@
-"""The result of a backtest: figures per assignor in charge, best first.
+"""The result of a backtest: the figures of each replayed assignor, the best first.
 
 Belongs here: summarising replays, as a table for people and as data for programs. Belongs
 elsewhere: replaying (`replay`, `replays`).
@@ -82,8 +82,8 @@ class Report:
     group
         The consumer group.
     courses
-        `RECORDED` and `OBSERVED`, then the assignors, best first. The best has the least time
-        beyond the objective; among equals, the fewest moves.
+        `RECORDED` and `OBSERVED`, then the assignors, best first: by the time for which partitions
+        were behind by more than the objective, then by moves.
     skipped
         Reason to number of samples that could not be replayed.
     """

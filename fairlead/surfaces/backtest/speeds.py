@@ -50,13 +50,13 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """Return the group's arrival rate, records per second, which is used if no member read."""
+    """Return the group's arrival rate, records per second: the assumed speed if no member read."""
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 
 
 def _nearest(measured: Float64) -> Float64:
-    """Fill the gaps in each column with the last value before, or else the first value after."""
+    """Fill each gap in a column with the value before the gap, else with the value after it."""
     filled = measured.copy()
     for rows in (range(1, len(filled)), range(len(filled) - 2, -1, -1)):
         step = 1 if rows.step > 0 else -1
@@ -69,8 +69,8 @@ def _nearest(measured: Float64) -> Float64:
 def grown_ends(series: SampleSeries) -> Int64:
     """Return log end offsets that never decrease, int64 of shape (L, P).
 
-    A partition that is created later has, until then, its first begin offset as end offset. While
-    an end offset is unknown, and when a topic is created again, the result stays the same.
+    The samples before a partition is created get the partition's first begin offset. If an end
+    offset is unknown, or its topic was created again, the previous end offset is repeated.
     """
     known = series.end >= 0
     appears = known.argmax(axis=0)

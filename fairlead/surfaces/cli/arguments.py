@@ -57,7 +57,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
 
 
 def known_groups(prefix: str = "", limit: int = _ALL) -> list[str]:
-    """Return the stored groups with a prefix; empty if the database does not answer."""
+    """Return the groups in the database whose names start with a prefix; empty without database."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError
@@ -76,7 +76,7 @@ def complete_group(incomplete: str) -> list[str]:
 
 
 def parse_moment(text: str) -> datetime:
-    """Parse a date or time in ISO 8601; without a time zone, it is in UTC."""
+    """Parse a date or time in ISO 8601; a time without a time zone is in UTC."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

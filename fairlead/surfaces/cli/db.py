@@ -125,7 +125,7 @@ def psql(
 
 @contextmanager
 def _sandbox_url(settings: "Settings") -> Iterator[str]:
-    """Yield the URL of the sandbox's Postgres; if it is stopped, run it during the block."""
+    """Yield the URL of the sandbox's Postgres; if Postgres is stopped, run it during the block."""
     from fairlead.errors import SandboxError
     from fairlead.sandbox import Sandbox
 

@@ -187,7 +187,7 @@ def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
 
 
 def _not_planned(names: list[str]) -> list[str]:
-    """Return advice for groups that need a plan, but on which no planning run decides."""
+    """Return advice for groups that need a plan, but that no planning run has decided on."""
     from fairlead.common.words import listed
 
     if not names:
@@ -330,8 +330,8 @@ def why(
 ) -> None:
     """Explain the state of a group, or the owner of a partition.
 
-    For a group: its diagnosis, evidence, plan and next step. For a partition: the versions that
-    moved it, each with the old owner, the new owner and the reason, and the time per record.
+    For a group: diagnosis, evidence, plan and next step. For a partition: time per record, and the
+    plan versions that moved the partition, with the old owner, the new owner and the reason.
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses
@@ -368,7 +368,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the versions that move a partition, and the partition's lag (None: unknown).
+    """Return the moves of a partition by plans, and the partition's lag (None: unknown).
 
     Raises
     ------

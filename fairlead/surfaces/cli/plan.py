@@ -56,7 +56,7 @@ def plan(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Sample and diagnose a group now, and propose a plan if one helps.
+    """Sample and diagnose a group now, and propose a plan if a plan helps.
 
     The analysis is the same as in planning runs, from all samples so far. The decision is stored,
     except with --dry-run.

@@ -221,7 +221,7 @@ def rollback(
 
 @app.command(epilog=epilog("plans withdraw orders --reason 'moves to another cluster' --yes"))
 def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
-    """Withdraw the published plan: its consumers return to their fallback."""
+    """Withdraw the published plan: the consumers then use their fallback assignor."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -266,7 +266,7 @@ def reconcile(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Reconcile the plan topic with the database, for all groups.
+    """Make the plan topic agree with the database, for all groups.
 
     Finishes interrupted publications, publishes approved plans, and sends records again that the
     topic lacks.
@@ -346,7 +346,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 def _proposed(
     engine: "Engine", group: str, version: int, becomes: str, *, as_json: bool
 ) -> Mapping[str, Any]:
-    """Print a version, and return it; refuse a version that is not proposed."""
+    """Print a proposed version and return its row; raise PlanStateError for other versions."""
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan
 

@@ -62,7 +62,7 @@ def _up() -> None:
 
 @app.command(epilog=epilog("spark down"))
 def down() -> None:
-    """Stop Spark, even if another command started it; planning runs then start their own."""
+    """Stop Spark, even if another command started it. Planning runs then start their own Spark."""
     _server().stop()
 
 

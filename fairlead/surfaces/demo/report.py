@@ -97,7 +97,7 @@ def as_text(report: Row) -> str:
 
 
 def same_owners(actual: Ownership, planned_owners: Ownership) -> bool:
-    """Whether every partition has the owner that the plan gives it, and no other."""
+    """Whether the actual owners of all partitions are exactly the planned owners."""
     first, second = (
         {
             (name, topic, number)

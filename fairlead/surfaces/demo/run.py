@@ -45,7 +45,7 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
-#: Maximum number of a group's diagnoses among which that of its plan is searched.
+#: Maximum number of diagnoses of a group to read in search of the one that led to its plan.
 DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Seconds for which records continue to arrive after the plans were adopted, to show their effect.
@@ -168,9 +168,9 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Map each group to its row, with the diagnosis from which its plan was made.
+        """Return a row with a diagnosis for each group, by group.
 
-        A group without a published plan has its newest diagnosis.
+        It is the diagnosis that led to the published plan; without a plan, the newest diagnosis.
         """
         return {
             row["group"]: {**row, **self._diagnosis(row["group"])}
@@ -194,10 +194,10 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records; return how long each group took.
+        """Wait until every group has read all records; return the seconds that each group took.
 
-        Call this when all records are sent. `records` maps scenario names to numbers of records,
-        the result maps group ids to seconds.
+        To be called when all records are sent. `records` maps scenario names to numbers of records;
+        the result is by group id.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):

@@ -68,7 +68,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         rows = samples.select(columns).to_pylist()
         by_broker = {row["group"] for row in rows if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        # Topics that may not be described are known only from subscriptions.
+        # If Fairlead may not describe a topic, only subscriptions name it.
         topics = set[str]()
         for row in rows:
             topics.update(row["topics"], *row["subscriptions"])
@@ -153,7 +153,7 @@ def _keys(kafka: KafkaSettings) -> Finding:
 
 
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
-    """Check the right to DESCRIBE groups and, if brokers assign their partitions, to READ them."""
+    """Check the right to DESCRIBE groups, and to READ groups with a broker's assignor."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
     hidden = [
@@ -187,7 +187,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Return a finding: whether an operation is allowed on all checked groups or topics."""
+    """Report whether an operation is allowed on all checked groups or topics."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)

@@ -46,8 +46,8 @@ class Facts:
     analysed
         Rates and capacities from the analysis behind the plan; None: there was none.
     candidates
-        The candidate of every assignor, the one with the least load first; empty for a rollback or
-        a renewal.
+        The candidate of every assignor, by ascending load of the most loaded member; empty for a
+        rollback or a renewal.
     statuses
         A row per status of partitions in the plan's snapshot; empty if the rows were deleted.
     now

@@ -161,7 +161,7 @@ class Survey:
 
 
 def _until_whole(samples: pa.Table) -> pa.Table:
-    """Drop a group's newest samples if they have an error; keep all if every sample has one."""
+    """Drop the newest samples of a group that have errors, unless every sample has an error."""
     whole = pc.indices_nonzero(pc.is_null(samples["error"]))
     return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 
@@ -173,8 +173,8 @@ def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
 def analysed_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
     """Return the options with which a survey analyses a group.
 
-    If no policy covers the group, it is unknown where consumers start without a commit. Then only
-    records since the first sample count as lag, as with `auto_offset_reset = "latest"`.
+    If no policy covers the group, the group's `auto.offset.reset` is unknown. Partitions without a
+    commit then have only the records since the first sample as lag, as with "latest".
     """
     options = _options(group, policies)
     return options if ranked(group, policies) else replace(options, latest=True)

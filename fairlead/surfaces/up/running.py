@@ -103,8 +103,8 @@ def running(
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
     }
-    # The socket is in a temporary folder, because only this user may read the folder, and its path
-    # is short: a socket's path has at most 107 bytes.
+    # The socket is in a temporary folder, because only this user may read such a folder, and
+    # because the path is short: a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="fairlead-") as folder:
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)

@@ -1,6 +1,6 @@
 """The person who sent a request, proven by a header or a token from the proxy.
 
-Belongs here: reading and checking a request's headers. Belongs elsewhere: the settings for this
+Belongs here: reading and checking a request's headers. Belongs elsewhere: the settings of proofs
 (`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
 
 A header is refused if it occurs twice, or if a proxy may have joined it from two headers.
@@ -145,9 +145,9 @@ def identity_of(web: WebSettings) -> IdentityProof | None:
 
 
 def _only(headers: Headers, name: str) -> bytes:
-    """Return the value of a header, which must occur once.
+    """Return the value of a header, which must occur exactly once.
 
-    Its name may not be spelled with "_", which some servers treat as "-".
+    A header whose name has "_" for "-" is refused, because some servers treat both names alike.
     """
     wanted = name.lower().encode()
     matching = [

@@ -20,7 +20,7 @@ KEPT_S: Final = 300.0
 #: Seconds. Minimum time between two fetches: else tokens with unknown key ids could cause many.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
-#: Maximum number of requests that wait for the issuer at once, so that they do not use all threads.
+#: Maximum number of requests that wait for the issuer at once. More would occupy all threads.
 _WAITING: Final = 4
 _MOST_BYTES: Final = 2**18
 #: Accepted types of keys: only public keys. With a shared key, everyone who can verify could sign.
@@ -55,7 +55,7 @@ class Keys:
     def find(self, key_id: str) -> Mapping[str, Any] | None:
         """Return a key as the issuer publishes it; None: the issuer has no key with this id.
 
-        Waits for the issuer only if the last fetch did not fail, and few other requests wait.
+        Waits for the issuer's answer, unless the last fetch failed or many other requests wait.
 
         Raises
         ------

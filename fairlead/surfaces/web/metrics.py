@@ -30,8 +30,8 @@ from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
-#: Outcomes of a decision. Each has a counter that starts at 0, since alerts must notice the first
-#: failure as an increase.
+#: Outcomes of a decision. There is a counter per outcome. It starts at 0, so that the first failure
+#: is an increase, which alerts notice.
 OUTCOMES: Final = ("plan", "no change", "failed")
 UNITS: Final = ("records", "ratio", "seconds", "bytes")
 

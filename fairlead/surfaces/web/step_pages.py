@@ -1,4 +1,4 @@
-"""Texts of the page before a step, which describes the step's effects, and of the page after it.
+"""Texts of the page that describes a step's effects before the step, and of the page after it.
 
 Belongs here: the texts of each step. Belongs elsewhere: who acts (`identity`), the form (`forms`),
 or carrying out a step (`acting`).
