@@ -25,8 +25,8 @@ from fairlead.wire.partitions import by_topic
 
 #: Seconds between a worker's reports. A poll returns at most the records to process in this time.
 STEP_S = 0.2
-#: Seconds. After a delay by a busy machine, a worker works faster, to keep its rate. It makes up for
-#: at most this much of the delay.
+#: Seconds. After a delay by a busy machine, a worker works faster, to keep its rate. The worker
+#: makes up for at most this much of the delay.
 CAUGHT_UP_S = 1.0
 #: Size of a fetch from a partition: about ten records, so that all partitions are read in turn.
 #: Fetches of a whole backlog would hide for half a minute which partitions fall behind.

@@ -31,8 +31,8 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "neither web.token nor web.header is set, so people cannot be identified"
 _LONGEST_REASON: Final = 500
-#: Maximum number of freezes in progress at once, and the same for all other steps. A step may wait a
-#: minute for the lock on its group. Therefore pages, freezes and other steps have separate limits.
+#: Maximum number of freezes in progress at once, and of all other steps. A step may wait a minute
+#: for the lock on its group. Therefore pages, freezes and other steps have separate limits.
 _STEPS_AT_ONCE: Final = 4
 #: The extra fields of forms for these steps. Forms for the other steps have `version` and `sha256`.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
