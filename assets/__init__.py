@@ -1,4 +1,4 @@
-"""The pipeline's steps as Dagster assets: one module per step, with little code but library calls.
+"""The pipeline's steps as Dagster assets: one module per step. The library does the work.
 
 The steps are `group_offsets`, then `candidate_plans` and `partition_lag`, then `assignment_plan`,
 `published_plan` and `plan_adoption`. They share `checks`, `partitions`, `resources`,
@@ -13,7 +13,7 @@ import warnings
 
 import dagster as dg
 
-# We use these beta features of Dagster on purpose, and lock its version. Without this filter,
+# We use these beta features of Dagster on purpose, and lock Dagster's version. Without this filter,
 # sixty warnings in each process would hide the rest of the log.
 warnings.filterwarnings(
     "ignore",

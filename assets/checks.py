@@ -83,7 +83,7 @@ def the_topic_agrees(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> dg.AssetCheckResult:
-    """Compare the plan topic, as read after sending, with the database."""
+    """Read the plan topic after the run has sent records, and compare it with the database."""
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)

@@ -37,7 +37,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
     """The Kafka cluster."""
 
     def gateway(self, *, at_most_s: float | None = None) -> KafkaGateway:
-        """Return the gateway for groups and offsets, a context manager.
+        """Return a gateway to groups and offsets. Use the gateway as a context manager.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         return KafkaGateway(settings)
 
     def plan_topic(self) -> PlanTopic:
-        """Return the plan topic, a context manager."""
+        """Return the plan topic. Use it as a context manager."""
         return PlanTopic(load_settings().kafka)
 
 

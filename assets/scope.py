@@ -1,6 +1,6 @@
 """The scope of a run: which groups it covers.
 
-The run's configuration names groups; otherwise its partitions in Dagster name cohorts.
+Either the run's configuration names groups, or the run's partitions in Dagster are its cohorts.
 
 Belongs here: reading the scope from a run, for every step and check. Belongs elsewhere: choosing
 the scope (`orchestration`), and which group belongs to which cohort (`fairlead.domain.cohorts`).
@@ -21,7 +21,7 @@ _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """Names of the groups that a run covers, so that it is not limited to a range of partitions."""
+    """The groups that a run covers. Without this, a run covers a range of Dagster's partitions."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,

@@ -84,7 +84,7 @@ class TopicError(FairleadError):
 
 
 class PlanStateError(FairleadError):
-    """The plan's state does not allow the step."""
+    """The plan's state does not allow the requested step."""
 
 
 class StalePlanError(PlanStateError):

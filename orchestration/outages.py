@@ -20,7 +20,7 @@ AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
 
 
 def skip_while_away(tick: Callable[Asked, Answer]) -> Callable[Asked, Answer | dg.SkipReason]:
-    """Return a tick function for a sensor or schedule: `tick`, but skipped during an outage.
+    """Return a function that calls `tick`, and returns a skip reason if a service does not answer.
 
     Otherwise Dagster's daemon would log a traceback of a hundred lines or more at each tick of each
     sensor. `/ready` and `fairlead doctor` report services that do not answer.

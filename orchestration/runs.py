@@ -33,7 +33,7 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run is unfinished and not older than `within`; `job` None: a run of any job."""
+    """Whether a run of `job` is unfinished and not older than `within`; None: of any job."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
@@ -46,7 +46,7 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
 
 
 def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
-    """Return the filter for unfinished runs not older than `within`; `job` None: of any job."""
+    """Return the filter for unfinished runs of `job` not older than `within`; None: any job."""
     since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 

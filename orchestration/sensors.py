@@ -1,4 +1,4 @@
-"""Sensors that discover groups, reconcile plans, and show later steps of plans."""
+"""Sensors that discover groups, publish plans, and show later steps of plans in the UI."""
 
 import hashlib
 from collections.abc import Sequence

@@ -21,7 +21,9 @@ def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
 
 
 def ticks_of(sampling: SamplingSettings) -> int:
-    """Return the seconds between two ticks of the sensor that samples: a third of the interval.
+    """Return the seconds between two ticks of the sensor that takes samples.
+
+    A third of the sampling interval, but at least `_LEAST_S` and at most `_MOST_S`.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from fairlead.settings import Settings, WebSettings
 #: Maximum number of cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
-#: A function that returns metadata about groups. Its argument has the worst group first.
+#: A function that returns metadata about groups. The argument lists the groups, worst first.
 Describe = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
@@ -51,7 +51,7 @@ def materialized(
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
-        (members,) = cohorts.values()  # the snapshot may have groups of other cohorts
+        (members,) = cohorts.values()  # leaves out groups of other cohorts
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
         return _materialized_each(context, cohorts, show)

@@ -89,7 +89,7 @@ def detail_of(
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        warn(f"Group {plan.group}: {error}")  # continue: an asset check will fail
+        warn(f"Group {plan.group}: {error}")  # the asset check will fail, too
         return None
     return Detail(
         plan=plan,
@@ -202,7 +202,7 @@ def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetada
 
 
 def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
-    """Map the label of each figure in `metrics` to its text."""
+    """Return a mapping from the label of each figure in `metrics` to the figure's text."""
     if not metrics:
         return {}
     known = {**metrics, "imbalance": imbalance(metrics)}

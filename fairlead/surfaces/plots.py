@@ -29,7 +29,7 @@ _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
 _NAME: Final = 22
 _OWNER: Final = 32
-#: Plots over a longer time have dates without hours.
+#: If a plot covers a longer time, its dates have no hours.
 _LONG: Final = timedelta(days=8)
 _Ends = tuple[datetime, datetime] | None
 

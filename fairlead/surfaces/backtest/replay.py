@@ -40,7 +40,7 @@ class Stretch:
     at
         When the second of the two samples was taken.
     over_objective_s
-        Sum over partitions of the seconds for which they were behind by more than the objective.
+        Seconds for which partitions were behind by more than the objective, summed over partitions.
     worst_s
         Largest time lag of a partition, in seconds.
     moved
@@ -48,7 +48,7 @@ class Stretch:
     published, held_back
         Number of published plans; number of plans that the policy did not approve.
     downtime_s
-        Sum over partitions of the seconds without consumption because a plan moved them.
+        Seconds without consumption because plans moved partitions, summed over partitions.
     """
 
     at: datetime
@@ -79,12 +79,12 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     in_charge
         A name of `assignors.registry`, `OBSERVED` or `RECORDED`.
     policy
-        The group's policy. Its list of assignors is ignored: only `in_charge` plans.
+        The group's policy. The policy's list of assignors is ignored: only `in_charge` plans.
 
     Raises
     ------
     InvalidProblemError
-        There is no such assignor, or it does not have the policy's options.
+        There is no such assignor, or the policy has options that the assignor does not have.
     """
     objective_s = policy.rules().objective_s
     if in_charge == RECORDED:

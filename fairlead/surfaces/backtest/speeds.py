@@ -19,8 +19,8 @@ def hourly_speeds(series: SampleSeries) -> Float64:
     A speed can be measured only while a member has a backlog. An hour without a measurement gets
     the member's last earlier measurement, or else the first later one, but at least the rate at
     which the member read in this hour. A member without any measurement is assumed to be `FASTER`
-    times as fast as it read, and at least as fast as the median of all measurements. If it read
-    nothing, the median rate of the members that read takes the place of its rate.
+    times as fast as it read, and at least as fast as the median of all measurements. If the member
+    read nothing, the median rate of the members that read is used instead.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)
@@ -69,8 +69,8 @@ def _nearest(measured: Float64) -> Float64:
 def grown_ends(series: SampleSeries) -> Int64:
     """Return log end offsets that never decrease, int64 of shape (L, P).
 
-    The samples before a partition is created get the partition's first begin offset. If an end
-    offset is unknown, or its topic was created again, the previous end offset is repeated.
+    Before a partition is created, the result is the partition's first begin offset. While an end
+    offset is unknown, and when a topic is created again, the result does not change.
     """
     known = series.end >= 0
     appears = known.argmax(axis=0)

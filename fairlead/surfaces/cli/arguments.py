@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: Largest version of a plan: Postgres's largest integer.
+#: Largest number of a plan version: Postgres's largest integer.
 _LAST_VERSION: Final = 2**31 - 1
 #: Limits of shell completion: seconds to wait for the database, and number of suggestions.
 _COMPLETION_TIMEOUT_S: Final = 2

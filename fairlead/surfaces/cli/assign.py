@@ -57,7 +57,7 @@ def serve(answer: "Answer", *, spare: str = "") -> None:
     """
     from fairlead.common.json_lines import answer_lines
 
-    if sys.stdin is None:  # the parent process has closed it
+    if sys.stdin is None:  # the parent process has closed standard input
         raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
     failed = False

@@ -112,7 +112,7 @@ def psql(
             typer.echo(VIEWS, err=True)
         url = make_url(text).set(drivername="postgresql")
         options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
-        # Other users of this machine can read arguments, but not variables.
+        # Other users of this machine can read a process's arguments, but not its environment.
         password = {"PGPASSWORD": url.password} if url.password else {}
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends a query in psql
         completed = subprocess.run(

@@ -127,7 +127,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a group's catch-up time as text; empty forecasts if the diagnosis is unknown."""
+    """Return the catch-up time as text or, if the diagnosis is unknown, empty forecasts."""
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:

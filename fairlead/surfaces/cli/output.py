@@ -91,7 +91,7 @@ def print_table(
     }
     console = _console(stderr=stderr)
     table = Table(
-        title=title and Text(visible(title)),  # `Text` is not read as markup
+        title=title and Text(visible(title)),  # rich would read a plain text as markup
         title_justify="left",
         box=SIMPLE_HEAD,
         show_edge=False,

@@ -88,7 +88,7 @@ def reject(
 
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
-    """Publish the approved plan now if the group has not changed; check whether it is followed."""
+    """Publish the approved plan now if the group has not changed, then check the adherence."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
     from fairlead.store.acts import asked
@@ -156,7 +156,7 @@ def _adoption(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
             checked = check(store, [group], gateway.live_groups)
-    except KafkaUnavailableError:  # no error: the plan is published
+    except KafkaUnavailableError:  # not an error, because the plan is published
         return None, []
     reasons = [adoption.reason for adoption in adoptions if not adoption.reached]
     return (checked[0].adoption if checked else None), reasons
@@ -268,8 +268,7 @@ def reconcile(
 ) -> None:
     """Make the plan topic agree with the database, for all groups.
 
-    Finishes interrupted publications, publishes approved plans, and sends records again that the
-    topic lacks.
+    Finishes interrupted publications, publishes approved plans, and sends missing records again.
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings

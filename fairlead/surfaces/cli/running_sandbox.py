@@ -40,7 +40,7 @@ def use_running_sandbox() -> None:
     _SANDBOX.set(None)
     variables = {name for name in os.environ if name.upper().startswith("FAIRLEAD_")}
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
-    used = (state_dir / "kafka").exists()  # if not, skip the slow imports below
+    used = (state_dir / "kafka").exists()  # without a sandbox, skip the slow imports below
     if variables - _OTHER or Path("fairlead.toml").exists() or not used:
         return
     from fairlead.sandbox import Sandbox

@@ -28,7 +28,7 @@ from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.up import At, check, running
 
-#: Seconds between samples: few, because a plan needs several samples.
+#: Seconds between samples. A plan needs several samples, and people wait for the first plan.
 SAMPLE_EVERY_S: Final = 5.0
 
 

@@ -124,7 +124,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups, and an identical group without a plan for each that gets a plan."""
+        """Start all groups, and a twin without a plan for each group that gets a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:
@@ -168,9 +168,9 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Return a row with a diagnosis for each group, by group.
+        """Return each group's row with a diagnosis, by group.
 
-        It is the diagnosis that led to the published plan; without a plan, the newest diagnosis.
+        A row has the diagnosis that led to the published plan or, without a plan, the newest one.
         """
         return {
             row["group"]: {**row, **self._diagnosis(row["group"])}
@@ -269,7 +269,7 @@ def demo(state_dir: Path, console: Console) -> None:
 
 
 def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
-    """Map group, topic and partition to the lag in a sample, in records."""
+    """Return the lag in a sample, in records: group to topic to the lag of each partition."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
         position = row["begin"] if row["committed"] < 0 else row["committed"]

@@ -63,7 +63,7 @@ def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generato
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 500,
         "max_partition_fetch_bytes": FETCH_BYTES,
-        "fetch_min_bytes": FETCH_BYTES,  # fewer fetches: many consumers share a machine
+        "fetch_min_bytes": FETCH_BYTES,  # few fetches, because many consumers share a machine
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)

@@ -243,7 +243,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
 
 
 def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
-    """Return the configuration of a topic or broker; empty if it may not be read."""
+    """Return the configuration of a topic or broker; empty if Fairlead may not read it."""
     resource = ConfigResource(kind, name)
     try:
         entries: Any = rights.admin.describe_configs([resource])[resource].result()

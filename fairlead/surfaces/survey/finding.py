@@ -31,7 +31,8 @@ Row = dict[str, Any]
 
 #: Number of samples that a diagnosis needs.
 ENOUGH: Final = 6
-#: Maximum groups in a request, so that only seconds pass between reading commits and end offsets.
+#: Maximum number of groups per request. With more, minutes could pass between reading commits and
+#: end offsets.
 _AT_ONCE: Final = 500
 #: Resource to the effect of a missing right to DESCRIBE it.
 _EFFECTS: Final = {
@@ -100,7 +101,7 @@ class Survey:
         Groups that commit offsets without members come last.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._samples), "group")  # each ordered by time
+        samples = slices(pa.concat_tables(self._samples), "group")  # each slice is ordered by time
         rows = []
         for name, now in newest.items():
             group = Group(_until_whole(samples[name]))

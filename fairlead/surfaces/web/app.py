@@ -83,7 +83,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             SQLAlchemyError: _unavailable,
         },
     )
-    app.router.redirect_slashes = False  # a redirect would go to the Host that the request names
+    app.router.redirect_slashes = False  # a redirect would go to the host that the request names
     return app
 
 

@@ -111,7 +111,7 @@ def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | 
 def _most(
     drawn: Figure, suffix: str, at: Sequence[datetime], names: Sequence[str], values: Float64
 ) -> list[Plot]:
-    """Plot the lines with the largest values."""
+    """Plot a figure of the consumers or partitions with the largest values."""
     lines = largest(names, values, len(plots.COLOURS))
     return _plot(drawn, suffix, at, lines, len(names) - len(lines))
 

@@ -17,7 +17,8 @@ from fairlead.errors import FairleadError
 
 #: Seconds for which keys are cached. It is short, so that a revoked key is soon refused.
 KEPT_S: Final = 300.0
-#: Seconds. Minimum time between two fetches: else tokens with unknown key ids could cause many.
+#: Seconds. Minimum time between two fetches. Otherwise tokens with unknown key ids could cause many
+#: fetches.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
 #: Maximum number of requests that wait for the issuer at once. More would occupy all threads.
@@ -112,7 +113,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Read the issuer's key set; return its public keys for signatures, by key id."""
     try:
         content = json.loads(_fetched(url))
-    except http.client.HTTPException:  # its message may quote the address
+    except http.client.HTTPException:  # the error's message may quote the address
         raise ValueError("its answer is not HTTP") from None
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None

@@ -43,7 +43,7 @@ class Gauge:
     Parameters
     ----------
     name
-        The metric's name. Both formats require that a unit, if any, is at its end.
+        The metric's name. Both formats require that the name ends with the unit, if there is one.
     rows, column
         Key in `Readings`, and name of the column with the values.
     text
