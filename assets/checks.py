@@ -1,4 +1,4 @@
-"""Asset checks: verify what a run has stored in Postgres and sent to Kafka.
+"""Asset checks: verify what a run has read, stored in Postgres, and sent to Kafka.
 
 Belongs here: checking the run's groups with the library's verifier. Belongs elsewhere: the
 invariants of every plan (`assignors.verifier`). A failed check stops publication in its own run.

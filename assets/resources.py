@@ -1,7 +1,7 @@
 """Dagster resources: Kafka, Postgres, Spark and snapshots for assets, sensors and checks.
 
 Belongs here: opening and closing the library's clients. Belongs elsewhere: the values of settings
-(`fairlead.settings`), because the UI would show their secrets.
+(`fairlead.settings`), because some are secrets, and the UI would show them.
 """
 
 import time

@@ -1,8 +1,8 @@
 """Retries of failed steps.
 
 Belongs here: the delay between attempts, and errors that another attempt cannot fix. Belongs
-elsewhere: errors of single groups, which do not fail a step, and sending records again
-(`fairlead.workflows.reconciling`).
+elsewhere: sending records again (`fairlead.workflows.reconciling`). If only single groups have
+errors, the step does not fail, so that nothing is retried.
 """
 
 from collections.abc import Iterator

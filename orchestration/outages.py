@@ -1,7 +1,7 @@
 """Skip ticks while the database or Kafka does not answer, with a reason instead of a traceback.
 
-Belongs here: which errors skip a tick, and the reason that Dagster shows. Belongs elsewhere: the
-ticks.
+Belongs here: which errors skip a tick, and the reason that Dagster shows. Belongs elsewhere: what
+a tick does.
 """
 
 from collections.abc import Callable

@@ -40,7 +40,7 @@ def sample_groups(
     spark: SparkResource,
     store: StoreResource,
 ) -> None:
-    """Sample every group that discovery covers."""
+    """Sample every group that the setting `discovery` covers."""
     current = settings.get()
     with kafka.gateway() as gateway, store.open() as plans:
         sampled = take(gateway, spark.archive(), current, covered_groups(gateway, current), plans)

@@ -1,6 +1,6 @@
 """`fairlead db`: the schema and size of Fairlead's database, and psql.
 
-Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Belongs
+Belongs here: commands that call `fairlead.store.migrate` and `fairlead.store.retention`. Belongs
 elsewhere: how migrations are run, and which history may be removed.
 """
 

@@ -1,6 +1,6 @@
 """`fairlead groups`, `why`, `lag`, `history`: the state of consumer groups.
 
-Belongs here: what these commands show. Belongs elsewhere: their queries (`fairlead.store`).
+Belongs here: what these commands show. Belongs elsewhere: the queries (`fairlead.store`).
 """
 
 from collections.abc import Callable, Iterable, Mapping

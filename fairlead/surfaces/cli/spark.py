@@ -1,6 +1,6 @@
 """`fairlead spark`: a Spark that keeps running on this machine, started by hand.
 
-Belongs here: commands over `fairlead.sandbox.spark`. Belongs elsewhere: how the server is run.
+Belongs here: commands that call `fairlead.sandbox.spark`. Belongs elsewhere: how the server is run.
 """
 
 import logging

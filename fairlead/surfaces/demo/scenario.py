@@ -1,6 +1,7 @@
 """The demo's cluster: topics, skewed backlogs and consumers.
 
-Belongs here: numbers. Belongs elsewhere: topics and consumers on a broker (`topics_and_consumers`).
+Belongs here: numbers of partitions, records and consumers. Belongs elsewhere: topics and consumers
+on a broker (`topics_and_consumers`).
 """
 
 from collections.abc import Mapping

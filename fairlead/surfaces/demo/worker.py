@@ -3,7 +3,7 @@
 Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
 line: `assigned` after each rebalance, `processed` while it works. It ends when standard input ends.
 
-Belongs here: consuming. Belongs elsewhere: measurements from the reports (`run`).
+Belongs here: consuming. Belongs elsewhere: measuring the effect of plans (`run`).
 """
 
 import argparse

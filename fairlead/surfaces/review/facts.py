@@ -90,7 +90,7 @@ class Facts:
 
     @property
     def busy(self) -> Mapping[str, float | None]:
-        """Consumer to its reported busy share; empty if no consumer reports."""
+        """Consumer to the share of time for which it reports to be busy; empty without reports."""
         return {} if self.analysed is None else self.analysed.reported.get("consumers", {})
 
     @property

@@ -176,5 +176,5 @@ def _measured(engine: Engine, facts: Facts) -> Row | None:
 
 
 def _approvable(facts: Facts) -> bool:
-    """Whether the plan can be approved: it waits, its bytes verify, and it is no shadow plan."""
+    """Whether the plan can be approved: it waits, its bytes verify, and shadow mode is off."""
     return facts.waits and facts.document is not None and not facts.stored.shadow

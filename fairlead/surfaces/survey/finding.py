@@ -191,8 +191,9 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     Keys: group; sampled_at (a time); state, protocol and group_type (from Kafka); members (a
     number); owners (member to number of partitions); clients (ids); error; follow (a sentence);
     diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain and consumers (null if the
-    group was not analysed); reported (the reported work). `Survey.rows` adds not_planned (why the
-    group cannot be planned) and the figures of `fairlead.surfaces.survey.lag.group_lag`.
+    group was not analysed); reported (the work that consumers report). `Survey.rows` adds
+    not_planned (why the group cannot be planned) and the figures of
+    `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}

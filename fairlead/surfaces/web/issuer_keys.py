@@ -1,4 +1,4 @@
-"""The issuer's public keys, with which tokens are verified, by key id.
+"""The public keys of the tokens' issuer, cached by key id.
 
 Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Belongs
 elsewhere: checking tokens (`identity`).

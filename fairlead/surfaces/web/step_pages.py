@@ -1,4 +1,4 @@
-"""Texts of the page that describes a step's effects before the step, and of the page after it.
+"""Texts of two pages: before a step, with the step's effects, and after it, with the result.
 
 Belongs here: the texts of each step. Belongs elsewhere: who acts (`identity`), the form (`forms`),
 or carrying out a step (`acting`).
