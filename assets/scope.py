@@ -21,7 +21,7 @@ _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """The groups that a run covers. Without this, a run covers a range of Dagster's partitions."""
+    """The groups that a run covers, if not those of the run's partitions in Dagster."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
@@ -39,8 +39,8 @@ class Scope:
     cohorts
         The run's cohorts.
     only
-        Cohort to those of its groups that are in the run. A cohort that is not a key has all its
-        groups in the run.
+        Cohort to those of its groups that are in the run. If a cohort of the run is not a key, all
+        its groups are in the run.
     chosen
         Whether the cohorts come from the configuration, not from the run's partitions.
     """

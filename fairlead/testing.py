@@ -139,7 +139,7 @@ class MemoryPlanTopic:
 
 @dataclass
 class _Connection:
-    """A `PlanSource`; it never waits."""
+    """A `PlanSource` that never waits."""
 
     topic: MemoryPlanTopic
     position: int = 0

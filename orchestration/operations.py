@@ -136,7 +136,7 @@ def withdraw_plan(
 
 
 def _job(name: str, op: dg.OpDefinition, changed: Changed) -> dg.JobDefinition:
-    """Return a job that runs `op` and has its description."""
+    """Return a job that runs `op` and has the op's description."""
 
     @dg.job(name=name, description=op.description, **about(changed))
     def job() -> None:

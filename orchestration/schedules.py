@@ -19,7 +19,7 @@ from orchestration.tick_intervals import at_loading
 def build_planning_schedule(
     cron_schedule: str | None = None,
 ) -> dg.ScheduleDefinition:
-    """Return the planning schedule; without `cron_schedule`, its cron expression is a setting."""
+    """Return the planning schedule; `cron_schedule` replaces the setting `planning.schedule`."""
     return dg.schedule(
         job=planning,
         cron_schedule=cron_schedule or at_loading()[0].schedule,

@@ -84,10 +84,10 @@ def step_metadata(
 def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Log a materialization of every chosen cohort, except the one of the run's own partition.
+    """Log a materialization for every chosen cohort.
 
-    For this partition, return the result, from which Dagster logs the materialization. The run has
-    only one partition in Dagster, because the chosen cohorts need not be a range of partitions.
+    The run has only one partition in Dagster, because the chosen cohorts need not be a range of
+    partitions. Dagster itself logs the materialization of this partition, from the returned result.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
@@ -104,7 +104,7 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Return a mapping from each of `cohorts` to its members among `groups`.
+    """Return, for each cohort in `cohorts`, the groups in `groups` that belong to it.
 
     Cohorts and groups are in the order of `groups`; cohorts without groups come last.
 

@@ -176,9 +176,9 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
     Returns
     -------
     samples, skipped
-        Samples without an error in which at least one member reads a partition; and the time and
-        reason of the others. Of samples less than a step apart, `samples` has only the last; the
-        earlier ones are not in `skipped`.
+        `samples`: the samples without an error in which at least one member reads a partition. Of
+        samples less than a step apart, only the last is used. `skipped`: time and reason of the
+        samples that have an error, or in which no member reads a partition.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]

@@ -27,8 +27,8 @@ from fairlead.surfaces.backtest.recording import Recording, replayable
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _EPOCH: Final = datetime(1970, 1, 2, tzinfo=UTC)
-#: Columns of the rows of a backtest. `skipped` is the reason why a sample was not replayed. The
-#: other figures, which are the fields of `Stretch`, are missing in rows with such a reason.
+#: Columns of the rows of a backtest. `skipped` is the reason why a sample was not replayed. In rows
+#: with such a reason, the figures (the fields of `Stretch`) are missing.
 STRETCHES: Final = ["in_charge", "skipped", *(column.name for column in fields(Stretch))]
 
 

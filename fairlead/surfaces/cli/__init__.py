@@ -158,7 +158,7 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Flush standard output. If that fails, discard the rest: else Python would exit with 120."""
+    """Flush standard output. If this fails, discard the rest: Python would exit with code 120."""
     try:
         sys.stdout.flush()
     except OSError:

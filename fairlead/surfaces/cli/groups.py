@@ -127,7 +127,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the catch-up time as text or, if the diagnosis is unknown, empty forecasts."""
+    """Return the catch-up time as text; if the diagnosis is unknown, empty forecast columns."""
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
@@ -201,7 +201,7 @@ def _not_planned(names: list[str]) -> list[str]:
 
 
 def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
-    """Return groups that have members but no recent sample, with the reason."""
+    """Return a line that names the groups with members but no recent sample, and the reason."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
 
@@ -293,7 +293,7 @@ def lag(
 
 
 def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return a line for each partition that lost records."""
+    """Return a line for each partition in which the group has lost records."""
     return [
         f"{row['topic']}-{row['partition']}: {row['lost']:,} records were deleted before the group "
         f"read them; first seen at {as_text(row['lost_at'])} UTC"

@@ -32,7 +32,7 @@ def show_version(requested: bool) -> None:  # noqa: FBT001 - typer's signature
 
 
 def use_running_sandbox() -> None:
-    """Use this directory's running sandbox if there are neither a settings file nor variables.
+    """Use this directory's running sandbox if there is neither a settings file nor a variable.
 
     `make dev` in one terminal and `fairlead groups` in another then use the same cluster.
     `ask` names the sandbox before anything is changed.

@@ -217,7 +217,7 @@ class _Demo:
         return [*self._planned.values(), *self._unplanned.values()]
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
-        """Read the consumers' reports until `done()`; `what` is for the message of a time-out."""
+        """Read the consumers' reports until `done()` is true; a time-out's message has `what`."""
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while True:
             for consumers in self._all():

@@ -1,7 +1,8 @@
-"""One demo consumer: a process with a consumer of kafka-python that works at a fixed rate.
+"""One consumer of the demo: a process that uses kafka-python and works at a fixed rate.
 
-Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
-line: `assigned` after each rebalance, `processed` while it works. It ends when standard input ends.
+Run as `python -m fairlead.surfaces.demo.worker`. The process reports on standard output, one JSON
+object per line: `assigned` after each rebalance, `processed` while it works. The process ends when
+standard input ends.
 
 Belongs here: consuming. Belongs elsewhere: measuring the effect of plans (`run`).
 """
@@ -50,7 +51,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 
 def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume records with the assignments of plans or, without a plan topic, of `range`.
+    """Consume the partitions that plans assign or, without a plan topic, that `range` assigns.
 
     Yields
     ------

@@ -25,7 +25,7 @@ from fairlead.surfaces.doctor.finding import Finding
 #: topic. docs/trust.md has the same list.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
-#: Rights are checked on at most this many groups and topics.
+#: Maximum number of groups, and of topics, on which rights are checked.
 _ASKED: Final = 500
 _READ: Final = {"READ", "ALL"}
 _ASSIGNOR: Final = "PlanGroupAssignor"

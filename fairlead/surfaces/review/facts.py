@@ -44,7 +44,7 @@ class Facts:
         Every consumer's load before and after the plan, the most loaded first; empty if the bytes
         do not verify.
     analysed
-        Rates and capacities from the analysis behind the plan; None: there was none.
+        Rates and capacities from the analysis that led to the plan; None: there was no analysis.
     candidates
         The candidate of every assignor, by ascending load of the most loaded member; empty for a
         rollback or a renewal.

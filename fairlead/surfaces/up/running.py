@@ -182,7 +182,7 @@ def pages(at: At) -> Part:
 
 @contextmanager
 def spark_ends(state_dir: Path) -> Iterator[None]:
-    """At the end of the block, end the running Spark if it was started during the block."""
+    """When the block ends, stop Spark if it was started during the block."""
     before = WarmServer.recorded(state_dir)
     try:
         yield

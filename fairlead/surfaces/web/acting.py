@@ -34,7 +34,8 @@ _LONGEST_REASON: Final = 500
 #: Maximum number of freezes in progress at once, and of all other steps. A step may wait a minute
 #: for the lock on its group. Therefore pages, freezes and other steps have separate limits.
 _STEPS_AT_ONCE: Final = 4
-#: The extra fields of forms for these steps. Forms for the other steps have `version` and `sha256`.
+#: The fields of the forms for `freeze` and `unfreeze`, besides those that all forms have. The forms
+#: for other steps have `version` and `sha256`.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
 
 

@@ -142,7 +142,7 @@ class _Pages:
     async def _page(
         self, request: Request, make: Callable[..., str], *asked: Any, **further: Any
     ) -> Response:
-        """Render a page in a thread, for the reader of the request."""
+        """Render a page in a thread, for the person who sent the request."""
         desk = await run_sync(self._acting.desk, request.headers.raw)
 
         def render() -> str:

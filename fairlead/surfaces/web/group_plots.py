@@ -127,7 +127,7 @@ def _plot(
     series: Mapping[str, Sequence[float | None]],
     missing: int = 0,
 ) -> list[Plot]:
-    """Return a plot of a figure, in a list; the list is empty if no value is known."""
+    """Return a list with one plot of a figure; empty if no value is known."""
     if not any(value is not None for values in series.values() for value in values):
         return []
     rows, name = [], drawn.label + suffix

@@ -49,7 +49,7 @@ class Person:
 
 
 class ByHeader:
-    """Identifies people by a header with the name and another header with a shared secret."""
+    """Identifies people by a header with their name, and another header with a shared secret."""
 
     def __init__(self, settings: HeaderSettings) -> None:
         self._settings = settings

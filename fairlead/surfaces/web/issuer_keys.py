@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fairlead.errors import FairleadError
 
-#: Seconds for which keys are cached. It is short, so that a revoked key is soon refused.
+#: Seconds for which keys are cached. The time is short, so that a revoked key is soon refused.
 KEPT_S: Final = 300.0
 #: Seconds. Minimum time between two fetches. Otherwise tokens with unknown key ids could cause many
 #: fetches.

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def serve(app: ASGIApp, host: str, port: int) -> None:
-    """Serve until SIGINT or SIGTERM, then finish running requests for some seconds.
+    """Serve until SIGINT or SIGTERM, then give requests in progress some seconds to finish.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
 
 
 def uvicorn_server(app: ASGIApp) -> uvicorn.Server:
-    """Return a uvicorn server for an application, with our limits."""
+    """Return a uvicorn server for an application, with the limits above."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -66,7 +66,7 @@ def address_of(listener: socket.socket) -> str:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen during the block; connections wait until they are served.
+    """Listen at an address during the block. Connections wait until a server accepts them.
 
     Raises
     ------

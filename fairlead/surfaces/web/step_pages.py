@@ -252,7 +252,7 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
 
 
 def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
-    """Refuse a version that is not in `state`; the message names the newest version that is."""
+    """Refuse a version that is not in `state`; the message names the newest version in `state`."""
     if plan.state == state:
         return
     newest = max(
