@@ -192,7 +192,7 @@ class SparkSettings(_Section):
     )
     properties: dict[str, str] = Field(
         default_factory=dict,
-        repr=False,  # properties may be keys of an object store
+        repr=False,  # properties may contain keys of an object store
         description="Spark properties (spark.*).",
     )
 

@@ -158,7 +158,10 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Flush standard output. If this fails, discard the rest: Python would exit with code 120."""
+    """Flush standard output, or discard what cannot be written.
+
+    Otherwise Python would exit with code 120.
+    """
     try:
         sys.stdout.flush()
     except OSError:

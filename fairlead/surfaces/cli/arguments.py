@@ -57,7 +57,10 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
 
 
 def known_groups(prefix: str = "", limit: int = _ALL) -> list[str]:
-    """Return the groups in the database whose names start with a prefix; empty without database."""
+    """Return the groups in the database whose names start with a prefix.
+
+    The list is empty if the database does not answer.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError

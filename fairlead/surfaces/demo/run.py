@@ -50,7 +50,7 @@ DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Seconds for which records continue to arrive after the plans were adopted, to show their effect.
 UNDER_PLANS_S = 15.0
-#: Number of samples: enough to tell a backlog from records that are about to be committed.
+#: Number of samples: enough to distinguish a backlog from records that are about to be committed.
 SAMPLES = 10
 #: Maximum number of further planning runs, for groups without a published plan.
 MORE_PLANNING = 5
@@ -196,8 +196,8 @@ class _Demo:
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
         """Wait until every group has read all records; return the seconds that each group took.
 
-        To be called when all records are sent. `records` maps scenario names to numbers of records;
-        the result is by group id.
+        To be called when all records are sent. `records` maps scenario names to numbers of records.
+        The result maps group ids to seconds.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):

@@ -31,8 +31,8 @@ Row = dict[str, Any]
 
 #: Number of samples that a diagnosis needs.
 ENOUGH: Final = 6
-#: Maximum number of groups per request. With more, minutes could pass between reading commits and
-#: end offsets.
+#: Maximum number of groups per request: so few that only seconds pass between reading commits and
+#: reading end offsets.
 _AT_ONCE: Final = 500
 #: Resource to the effect of a missing right to DESCRIBE it.
 _EFFECTS: Final = {

@@ -21,7 +21,7 @@ _ANY_NAME: Final = frozenset({"/health", "/ready"})
 
 
 class OwnNames:
-    """Middleware that refuses requests to another host name than our own.
+    """Middleware that refuses requests to foreign host names.
 
     A name is refused if it has a dot, and is neither our own name nor an IP address. Otherwise the
     owner of any domain could point the domain to this server's address, and read the server's

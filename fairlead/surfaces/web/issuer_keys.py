@@ -21,7 +21,7 @@ KEPT_S: Final = 300.0
 #: fetches.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
-#: Maximum number of requests that wait for the issuer at once. More would occupy all threads.
+#: Maximum number of requests that wait for the issuer at once. More could occupy all threads.
 _WAITING: Final = 4
 _MOST_BYTES: Final = 2**18
 #: Accepted types of keys: only public keys. With a shared key, everyone who can verify could sign.

@@ -30,7 +30,7 @@ from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
-#: Outcomes of a decision. There is a counter per outcome. It starts at 0, so that the first failure
+#: Outcomes of a decision. Each outcome has a counter that starts at 0. Therefore the first failure
 #: is an increase, which alerts notice.
 OUTCOMES: Final = ("plan", "no change", "failed")
 UNITS: Final = ("records", "ratio", "seconds", "bytes")
