@@ -1,8 +1,8 @@
 """Metadata of each cohort in a run. In Dagster, a cohort is a partition.
 
-A cohort's metadata shows the cohort's groups. Whenever metadata is added to one partition of a run, Dagster
-reads the metadata of all partitions of the run. Therefore at most `DETAILED` cohorts show their
-groups: those that need attention most.
+A cohort's metadata shows the cohort's groups. Whenever metadata is added to one partition of a
+run, Dagster reads the metadata of all partitions of the run. Therefore at most `DETAILED` cohorts
+show their groups: those that need attention most.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -66,10 +66,10 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     - Assignors that ignore lag (`LAG_BLIND`) assign at rebalances, as in consumers: at the first
       sample, and whenever members or partitions have changed.
     - The other assignors start with the owners at the first sample. They plan at a fixed interval:
-      the median time between two samples. They decide like the planner, by the policy's `objective`,
-      `horizon` and `target_utilisation`. A plan is published if the policy approves it; if the
-      policy requires a person, every plan is approved at once. Shadow mode is ignored. At a
-      rebalance, the plan is adapted to the present members.
+      the median time between two samples. They decide like the planner, by the policy's
+      `objective`, `horizon` and `target_utilisation`. A plan is published if the policy approves
+      it; if the policy requires a person, every plan is approved at once. Shadow mode is ignored.
+      At a rebalance, the plan is adapted to the present members.
     - `OBSERVED` replays the group's own assignments. `RECORDED` returns measured figures.
 
     Parameters
