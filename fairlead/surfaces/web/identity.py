@@ -1,7 +1,7 @@
 """The person who sent a request, proven by a header or a token from the proxy.
 
-Belongs here: reading and checking a request's headers. Belongs elsewhere: the settings for header and token
-(`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
+Belongs here: reading and checking a request's headers. Belongs elsewhere: the settings for header
+and token (`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
 
 A header is refused if it occurs twice, or if a proxy may have joined it from two headers.
 """
