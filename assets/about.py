@@ -11,12 +11,12 @@ OWNERS: Final = ["team:fairlead"]
 #: The tag that shows what a run changes, so that people know which runs are safe.
 CHANGES: Final = "fairlead/changes"
 
-#: What a run changes, as values of the tag. `nothing`: at most snapshots. `history`: rows in
+#: Values of the tag `CHANGES`. `nothing`: the run writes at most snapshots. `history`: rows in
 #: Postgres. `plans`: plans that no consumer follows yet. `consumers`: the plan topic, which
-#: consumers follow. `partitions`: Dagster's partitions.
+#: consumers follow. `partitions`: Dagster's list of partitions.
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 
 
 def about(what: Changed) -> dict[str, Any]:
-    """Return the arguments `owners` and `tags` of a definition that changes `what`."""
+    """Return the arguments `owners` and `tags` of a definition whose runs change `what`."""
     return {"owners": OWNERS, "tags": {CHANGES: what}}

@@ -35,7 +35,7 @@ def assignment_plan(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Decide on every group of the run's cohorts."""
+    """Decide for every group of the run whether its plan changes, and store the decisions."""
     current = settings.get()
     policies = current.policies
     warehouse = spark.warehouse()

@@ -30,7 +30,7 @@ def candidate_plans(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Analyse the groups of the run's cohorts, from their newest snapshots."""
+    """Diagnose every group of the run, and compute candidate assignments, from a snapshot."""
     from fairlead.spark.candidates import write_candidates  # noqa: PLC0415 - only for runs with Spark
 
     warehouse = spark.warehouse()

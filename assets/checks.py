@@ -1,8 +1,8 @@
-"""Asset checks, which verify the invariants again, on stored rows and records.
+"""Asset checks: verify what a run has read, stored in Postgres, and sent to Kafka.
 
 Belongs here: checking the run's groups with the library's verifier. Belongs elsewhere: the
-invariants (`assignors.verifier`). A failed check stops publication in its own run. Other runs can
-still publish, but they verify every plan again.
+invariants of every plan (`assignors.verifier`). A failed check stops publication in its own run.
+Other runs can still publish, but they verify every plan again.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ from fairlead.workflows.differences import differences
 def every_group_was_read(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
 ) -> dg.AssetCheckResult:
-    """Warn of groups that could not be read, and so cannot be planned."""
+    """Warn of groups that could not be read. Such groups cannot be planned."""
     warehouse = spark.warehouse()
     errors = [
         f"{row['group']}: {row['error']}"
@@ -53,7 +53,7 @@ def every_group_was_read(
 def every_partition_has_one_owner(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
 ) -> dg.AssetCheckResult:
-    """Verify the stored documents of open and published plans."""
+    """Verify the stored bytes of plans that are proposed, approved or published."""
     with store.open() as plans:
         groups = _groups(context, settings, plans)
         stored = plans.in_state("proposed", "approved", "published", groups=groups)
@@ -65,7 +65,7 @@ def every_partition_has_one_owner(
         except FairleadError as error:
             problems.append(f"{name}: {error}")
             continue
-        problem = problem_of(document, {})  # previous owners do not matter here
+        problem = problem_of(document, {})  # the check needs no previous owners
         assignment = assignment_of(problem, planned(document))
         problems += [f"{name}: {what}" for what in violations(problem, assignment)]
     return _result(problems)
@@ -83,7 +83,7 @@ def the_topic_agrees(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> dg.AssetCheckResult:
-    """Read the plan topic again after sending, and compare it with the database."""
+    """Read the plan topic after the run has sent records, and compare it with the database."""
     verifier = PublishOptions.of(settings.get().kafka).verifier()
     with store.open() as plans, kafka.plan_topic() as topic:
         groups = _groups(context, settings, plans)
@@ -104,9 +104,10 @@ CHECKS: Final = [
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return the scope of the run; all cohorts if a person runs only the check.
+    """Return the scope of the run or, if the run has no partitions, all cohorts.
 
-    A check has no partitions of its own, so the run's partitions are used.
+    A check has no partitions in Dagster. A run that also materializes assets has partitions; a run
+    of the check alone has none.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:

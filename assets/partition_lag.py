@@ -28,7 +28,7 @@ def partition_lag(
     spark: SparkResource,
     store: StoreResource,
 ) -> dg.MaterializeResult[None]:
-    """Compute and store the lag in the newest snapshots of the run's cohorts."""
+    """Compute the lag of each partition in the snapshot, and store the lag in Postgres."""
     from fairlead.spark.lag import write_lag  # noqa: PLC0415 - only for runs with Spark
 
     warehouse = spark.warehouse()

@@ -18,7 +18,7 @@ Thing = TypeVar("Thing")
 
 #: Maximum number of rows of a table; all rows are in Postgres.
 ROWS: Final = 40
-#: Columns whose numbers are names, not counts, and so get no thousands separators.
+#: Columns whose numbers identify a thing, so that they get no thousands separators.
 NAMES: Final = frozenset({"partition", "version"})
 #: Maximum characters of a cell. It is small, since Dagster stores a table once per partition of a
 #: run.
@@ -44,7 +44,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return metadata with how many of `count` groups are not in the table; empty if none.
+    """Return metadata that tells how many of `count` groups a table leaves out; empty if none.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def details(
 def in_order(
     things: Iterable[Thing], groups: Sequence[str], group_of: Callable[[Thing], str]
 ) -> list[Thing]:
-    """Return the things that belong to `groups`, in the order of `groups`."""
+    """Sort `things` by the position of their group in `groups`; drop things of other groups."""
     place = {group: number for number, group in enumerate(groups)}
     selected = [thing for thing in things if group_of(thing) in place]
     return sorted(selected, key=lambda thing: place[group_of(thing)])

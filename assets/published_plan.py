@@ -27,7 +27,7 @@ def publish(
     *,
     at_most_s: float | None = None,
 ) -> list[StepResult]:
-    """Reconcile groups, and log plans that were refused, delayed, sent again or withdrawn."""
+    """Make the plan topic agree with the database, and log every unusual result with its reason."""
     log.info("Reconciling the plan topic with the database: %s", plural(len(groups), "group"))
     answers, results = publish_groups(plans, groups, settings, at_most_s=at_most_s)
     for group, answer in answers.items():

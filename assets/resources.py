@@ -1,7 +1,7 @@
 """Dagster resources: Kafka, Postgres, Spark and snapshots for assets, sensors and checks.
 
 Belongs here: opening and closing the library's clients. Belongs elsewhere: the values of settings
-(`fairlead.settings`), because the UI would show their secrets.
+(`fairlead.settings`), because some are secrets, and the UI would show them.
 """
 
 import time
@@ -37,7 +37,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
     """The Kafka cluster."""
 
     def gateway(self, *, at_most_s: float | None = None) -> KafkaGateway:
-        """Return the gateway for groups and offsets, a context manager.
+        """Return a gateway to groups and offsets. Use the gateway as a context manager.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class KafkaResource(dg.ConfigurableResource[KafkaGateway]):
         return KafkaGateway(settings)
 
     def plan_topic(self) -> PlanTopic:
-        """Return the plan topic, a context manager."""
+        """Return the plan topic. Use it as a context manager."""
         return PlanTopic(load_settings().kafka)
 
 
@@ -79,8 +79,9 @@ class SparkResource(dg.ConfigurableResource["SparkSession"]):
     def session(self, report: ReportProgress) -> "SparkSession":
         """Return this process's session.
 
-        The first call connects to the warm Spark of this machine if it runs. Otherwise it starts
-        Spark, which takes seconds. `report` is called with messages for the log.
+        The first call connects to the Spark that `fairlead spark up` keeps running on this machine.
+        If there is none, the call starts Spark, which takes seconds. `report` is called with
+        messages for the log.
         """
         from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - see above
         from fairlead.spark.session import build_session, running_session  # noqa: PLC0415 - the same

@@ -1,8 +1,8 @@
 """Retries of failed steps.
 
 Belongs here: the delay between attempts, and errors that another attempt cannot fix. Belongs
-elsewhere: errors of single groups, which do not fail a step, and sending records again
-(`fairlead.workflows.reconciling`).
+elsewhere: sending records again (`fairlead.workflows.reconciling`). If only single groups have
+errors, the step does not fail, so that nothing is retried.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ RETRIES: Final = dg.RetryPolicy(
     max_retries=3, delay=2, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS
 )
 #: Errors that a retry cannot fix: a person must first change a clock, a setting, the schema, a
-#: right or the request.
+#: permission or the request.
 CANNOT_HEAL: Final = (
     ClocksApartError,
     ConfigurationError,

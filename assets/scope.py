@@ -1,4 +1,6 @@
-"""The scope of a run: the cohorts of its partitions, or the groups that its configuration names.
+"""The scope of a run: which groups it covers.
+
+Either the run's configuration names groups, or the run's partitions in Dagster are its cohorts.
 
 Belongs here: reading the scope from a run, for every step and check. Belongs elsewhere: choosing
 the scope (`orchestration`), and which group belongs to which cohort (`fairlead.domain.cohorts`).
@@ -19,7 +21,7 @@ _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """The groups of a run. Their cohorts need not be neighbours in Dagster's list of partitions."""
+    """The groups that a run covers, if not those of the run's partitions in Dagster."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
@@ -37,7 +39,8 @@ class Scope:
     cohorts
         The run's cohorts.
     only
-        Cohort to its groups in the run. All groups of other cohorts in `cohorts` are in the run.
+        Cohort to those of its groups that are in the run. If a cohort of the run is not a key, all
+        its groups are in the run.
     chosen
         Whether the cohorts come from the configuration, not from the run's partitions.
     """
@@ -65,7 +68,7 @@ class Scope:
 
 
 def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope:
-    """Return the scope of a run that has partitions."""
+    """Return the scope of a run that has partitions in Dagster."""
     config: Mapping[str, Any] = context.run.run_config
     for key in ("ops", _STEP, "config", "only"):
         config = config.get(key) or {}
@@ -76,5 +79,5 @@ def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope
 
 
 def run_config(only: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the configuration of a run over some groups of some cohorts."""
+    """Return the configuration of a run that covers the groups in `only` (cohort to groups)."""
     return {"ops": {_STEP: {"config": {"only": {key: list(keys) for key, keys in only.items()}}}}}

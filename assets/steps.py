@@ -53,8 +53,8 @@ def step(
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
     """Pass the run's snapshot to later steps, in a tag of the run.
 
-    Later steps use this snapshot even if another run has taken a newer one. If a run is executed
-    again from a later step, it keeps the tag.
+    Later steps use this snapshot even if another run has taken a newer one. If a person executes
+    the run again from a later step, the new run has the same tag.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 
@@ -70,7 +70,7 @@ def snapshots_of(
     Raises
     ------
     Failure
-        No snapshot has the table yet, because the previous step has not run.
+        No snapshot has `table` yet, because the step that writes this table has not run.
     """
     run = context.instance.get_run_by_id(context.run.run_id)
     handed_on = None if run is None else run.tags.get(SNAPSHOT_TAG)

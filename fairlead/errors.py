@@ -9,7 +9,7 @@
     ├── KafkaUnavailableError a broker does not answer in time: a retry may succeed
     ├── StoreUnavailableError Postgres does not answer in time: a retry may succeed
     │   └── StoreRefusesError  Postgres refuses a statement for now: for example, a full disk
-    ├── FileSystemError       a file cannot be written: the disk is full, a right is missing
+    ├── FileSystemError       a file cannot be written: the disk is full, a permission is missing
     ├── ClocksApartError      the clocks of this machine and the database differ too much
     ├── GroupError            one consumer group cannot be read; others are not affected
     │   ├── GroupAbsentError    the group does not exist
@@ -56,7 +56,7 @@ class StoreRefusesError(StoreUnavailableError):
 
 
 class FileSystemError(FairleadError, OSError):
-    """A path cannot be written or listed: the disk is full, or a right is missing."""
+    """A path cannot be written or listed: the disk is full, or a permission is missing."""
 
 
 class ClocksApartError(FairleadError):
@@ -72,7 +72,7 @@ class GroupAbsentError(GroupError):
 
 
 class GroupUnsettledError(GroupError):
-    """The group rebalances, or its coordinator does not describe it; a later call may succeed."""
+    """The group rebalances, or its coordinator gives no description; a later call may succeed."""
 
 
 class UnstorableError(GroupError):
@@ -84,7 +84,7 @@ class TopicError(FairleadError):
 
 
 class PlanStateError(FairleadError):
-    """The plan's state does not allow the step."""
+    """The plan's state does not allow the requested step."""
 
 
 class StalePlanError(PlanStateError):

@@ -46,7 +46,8 @@ _log = logging.getLogger(__name__)
 CONFIG_VARIABLE: Final = "FAIRLEAD_CONFIG"
 #: Default of `spark.master`.
 ANYWHERE: Final = "auto"
-#: Other variables with the prefix FAIRLEAD_: the path of the settings file, and that of downloads.
+#: Variables that start with FAIRLEAD_ but are not settings: the paths of the settings file and of
+#: downloads.
 OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FAIRLEAD_CACHE_DIR"})
 
 
@@ -191,7 +192,7 @@ class SparkSettings(_Section):
     )
     properties: dict[str, str] = Field(
         default_factory=dict,
-        repr=False,  # keys of an object store may be among them
+        repr=False,  # properties may contain keys of an object store
         description="Spark properties (spark.*).",
     )
 
@@ -225,9 +226,9 @@ class WebSettings(_Section):
 
     @model_validator(mode="after")
     def _one_proof(self) -> Self:
-        """Refuse `token` together with `header`: the less secure of them would be enough to act.
+        """Refuse `token` together with `header`, because the less secure one would suffice to act.
 
-        Also refuse either without `url`, since forms are accepted only from pages at this address.
+        Also refuse `token` or `header` without `url`: forms are accepted only from pages at `url`.
         """
         if self.token is not None and self.header is not None:
             raise WrongAt("set either web.token or web.header, not both", "header")
@@ -349,9 +350,9 @@ def load_settings() -> Settings:
 
 
 def reloaded(before: Settings) -> Settings:
-    """Return the present settings; if they cannot be read, the earlier ones.
+    """Read the settings again; if that fails, return `before`.
 
-    Services call this, since the file can change while they run, as in a mounted ConfigMap.
+    Services call this function, because their settings file can change while they run.
     """
     if present_source() == before.source:
         return before
@@ -375,7 +376,7 @@ def _problem(path: Path, problem: ErrorDetails) -> str:
 
 
 def _spelt(keys: Sequence[str | int]) -> str:
-    """Return a setting's key as text; a policy is named by its number, as in `policy explain`.
+    """Return a setting's key as text; policies are numbered, as in `fairlead policy explain`.
 
     Examples
     --------
@@ -396,7 +397,10 @@ def _not_json(message: str) -> str:
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the variables that set a key, a key below it, or its section; else `otherwise`."""
+    """Return the environment variables that may have set a key; `otherwise` if there are none.
+
+    A variable can set the key itself, a part of the key's value, or the key's whole section.
+    """
     key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
     ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}
     variables = [

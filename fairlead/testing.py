@@ -3,11 +3,11 @@
 Belongs here: plans from dicts, a plan topic in memory, and a group whose members follow its plans.
 Belongs elsewhere: brokers, client libraries and their rebalance listeners.
 
-The members are real followers: they read and check records, fit plans to the present members, fall
-back to range and request rebalances with the code that runs in a client. Brokers and clients are
-not modelled: there are no sessions, heartbeats, generations, or overlapping rebalances. As with
-kafka-python and aiokafka, a leader decides. Members of confluent-kafka use an agreement round
-instead, with the same shares as result.
+The members run the code of real clients: they read and check records, adapt plans to the present
+members, use `range` without a valid plan, and request rebalances. Brokers and clients are not
+modelled: there are no sessions, heartbeats, generations, or overlapping rebalances. As with
+kafka-python and aiokafka, the group's leader computes the assignment. Members of confluent-kafka
+agree on the same assignment through a topic, which is not modelled either.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -54,7 +54,8 @@ def plan_of(
     partition_counts
         Topic to number of partitions; default: as many as the shares contain.
     weights
-        Topic to the weight of each partition, by which the shares of absent members are divided.
+        Topic to the weight of each partition. Among members with equally many partitions, weights
+        decide who takes over a partition of an absent member.
 
     Raises
     ------
@@ -138,7 +139,7 @@ class MemoryPlanTopic:
 
 @dataclass
 class _Connection:
-    """A `PlanSource`; it never waits."""
+    """A `PlanSource` that never waits."""
 
     topic: MemoryPlanTopic
     position: int = 0
@@ -168,7 +169,7 @@ class _Connection:
 
 
 class _DrivenReader(PlanReader):
-    """A reader without a thread: the group advances it."""
+    """A reader of plans without a thread: `MemoryGroup.read` makes it read."""
 
     def serve(self) -> bool:
         """Accept a follower, without starting a thread."""
@@ -275,7 +276,7 @@ class MemoryGroup:
         del self._members[name]
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass: leases end, and rebalances that jitter delays become due."""
+        """Let time pass: leases end, and rebalance requests that jitter has delayed become due."""
         self.now += timedelta(seconds=seconds)
 
     def read(self) -> list[str]:

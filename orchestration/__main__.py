@@ -1,4 +1,4 @@
-"""`python -m orchestration GROUP [GROUP ...]`: plan from a shell (`shell`)."""
+"""`python -m orchestration GROUP [GROUP ...]`: plan cohorts from a shell; see `shell`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Assembles the code location. `build_defs(**overrides)` makes variants for tests."""
+"""The Dagster definitions of the planner. `build_defs(**overrides)` makes variants for tests."""
 
 from typing import Any
 

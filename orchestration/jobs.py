@@ -1,4 +1,4 @@
-"""The jobs planning (the whole pipeline) and adoption."""
+"""The jobs `planning`, which runs the whole pipeline, and `adoption`, its last step."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ import dagster as dg
 
 from assets.about import about
 
-#: Assets of the pipeline. They are named, because a selection of all assets would include other
-#: assets of a project that has the planner among its definitions.
+#: Assets of the pipeline. They are listed by name: a selection of all assets would include those of
+#: a project that merges the planner's definitions into its own.
 STEPS: Final = (
     "group_offsets",
     "candidate_plans",

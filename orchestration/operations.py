@@ -122,7 +122,7 @@ def withdraw_plan(
     kafka: KafkaResource,
     store: StoreResource,
 ) -> None:
-    """Withdraw a published plan: the group returns to its fallback."""
+    """Withdraw a published plan: the consumers then use their fallback assignor."""
     with store.open() as plans, kafka.plan_topic() as topic:
         result = withdraw(
             plans,
@@ -136,7 +136,7 @@ def withdraw_plan(
 
 
 def _job(name: str, op: dg.OpDefinition, changed: Changed) -> dg.JobDefinition:
-    """Return the job of one op, with its description."""
+    """Return a job that runs `op` and has the op's description."""
 
     @dg.job(name=name, description=op.description, **about(changed))
     def job() -> None:

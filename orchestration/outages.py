@@ -1,7 +1,7 @@
 """Skip ticks while the database or Kafka does not answer, with a reason instead of a traceback.
 
-Belongs here: which errors skip a tick, and the reason that Dagster shows. Belongs elsewhere: the
-ticks.
+Belongs here: which errors skip a tick, and the reason that Dagster shows. Belongs elsewhere: what
+a tick does.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
 
 
 def skip_while_away(tick: Callable[Asked, Answer]) -> Callable[Asked, Answer | dg.SkipReason]:
-    """Return a tick of a sensor or schedule that is skipped while a service does not answer.
+    """Return a function that calls `tick`, and returns a skip reason if a service does not answer.
 
     Otherwise Dagster's daemon would log a traceback of a hundred lines or more at each tick of each
     sensor. `/ready` and `fairlead doctor` report services that do not answer.

@@ -1,4 +1,4 @@
-"""The sensor that starts planning runs: for plan requests of samples, and by policies' cadence.
+"""The sensor that starts planning runs if groups need a plan, or their policy's cadence is over.
 
 Belongs here: the sensor, its conditions, and its skip reasons. Belongs elsewhere: sampling
 (`samples`), which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been

@@ -49,7 +49,7 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
-        """Return the schema of the configuration: that of the queue, and the header's name."""
+        """Return the schema of the configuration: the queue's settings, and the header's name."""
         header = dg.Field(
             dg.StringSource,
             default_value="X-Forwarded-User",

@@ -19,7 +19,7 @@ PRESUMED_DEAD = timedelta(hours=1)
 _RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
 _RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
-#: A run that materializes this asset decides on groups, even if it is not of the planning job.
+#: A run that materializes this asset decides on groups, even if another job started the run.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
@@ -33,12 +33,12 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run of a job (None: of any job) that is not older than `within` is under way."""
+    """Whether a run of `job` is unfinished and not older than `within`; None: of any job."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
 def planning_under_way(instance: dg.DagsterInstance) -> str | None:
-    """Return the id of an unfinished run of the planning job or of its deciding step, or None."""
+    """Return the id of an unfinished run that decides on groups; None: there is none."""
     for run in instance.get_runs(_unfinished()):
         if run.job_name == _PLANNING or _DECIDING in (run.asset_selection or ()):
             return run.run_id
@@ -46,13 +46,13 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
 
 
 def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
-    """Return the filter for runs of a job (None: of any job) that are under way."""
+    """Return the filter for unfinished runs of `job` not older than `within`; None: any job."""
     since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
 
 def since_failure(instance: dg.DagsterInstance, job: str, now: datetime) -> timedelta | None:
-    """Return the time since the newest run of a job failed; None: this run has not failed."""
+    """Return the time since the newest run of a job failed; None: the newest run did not fail."""
     newest = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
     if not newest or newest[0].dagster_run.status != dg.DagsterRunStatus.FAILURE:
         return None
@@ -73,7 +73,7 @@ def known_cohorts(instance: dg.DagsterInstance) -> list[str]:
 def run_requests(
     cohorts: Iterable[str], ordered: Sequence[str], *, reason: str | None = None
 ) -> list[dg.RunRequest]:
-    """Return the fewest run requests that cover some cohorts and no others.
+    """Return run requests, as few as possible, that cover exactly the given cohorts.
 
     If a sensor requests the same cohorts for the same `reason` again, no second run is started.
     """

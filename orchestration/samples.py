@@ -1,4 +1,4 @@
-"""Samples of the planned groups between planning runs: a sensor, and a job for long samples.
+"""Samples of the planned groups between planning runs: a sensor, and a job if sampling is slow.
 
 Belongs here: whether the sensor or the job takes a sample. Belongs elsewhere: samples themselves
 (`fairlead.domain.samples`).
@@ -21,12 +21,13 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import at_loading, ticks_of
 
-#: Seconds. If the last sample took longer, a run takes the next one: a tick may take only a minute,
-#: and by default delays other sensors.
+#: Seconds. If the last sample took longer, the job takes the next one, not the sensor: a sensor's
+#: tick may take only a minute, and by default delays other sensors.
 IN_A_TICK_S: Final = 15.0
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups for which a tick takes the first sample, since its duration is unknown.
+#: Maximum number of groups for which the sensor takes the very first sample. With more groups, the
+#: job takes it, because nobody knows yet how long a sample takes.
 GROUPS_IN_A_TICK: Final = 500
 
 
@@ -39,7 +40,7 @@ def sample_groups(
     spark: SparkResource,
     store: StoreResource,
 ) -> None:
-    """Sample every group that discovery covers."""
+    """Sample every group that the setting `discovery` covers."""
     current = settings.get()
     with kafka.gateway() as gateway, store.open() as plans:
         sampled = take(gateway, spark.archive(), current, covered_groups(gateway, current), plans)

@@ -1,4 +1,4 @@
-"""The schedule: plan every cohort that is due by its policy's cadence, in as few runs as possible.
+"""The schedule that plans all cohorts due by their policies' cadence, in as few runs as possible.
 
 The setting `planning.schedule` is the schedule's cron expression.
 """
@@ -19,7 +19,7 @@ from orchestration.tick_intervals import at_loading
 def build_planning_schedule(
     cron_schedule: str | None = None,
 ) -> dg.ScheduleDefinition:
-    """Return the schedule with a cron expression; None: the expression in the settings."""
+    """Return the planning schedule; `cron_schedule` replaces the setting `planning.schedule`."""
     return dg.schedule(
         job=planning,
         cron_schedule=cron_schedule or at_loading()[0].schedule,

@@ -1,4 +1,4 @@
-"""Sensors that discover groups, reconcile plans, and show later steps of plans."""
+"""Sensors that discover groups, publish plans, and show later steps of plans in the UI."""
 
 import hashlib
 from collections.abc import Sequence
@@ -28,7 +28,8 @@ from orchestration.runs import known_cohorts, run_requests, under_way
 RECONCILE_EVERY_S: Final = 15
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups in a tick, which then takes some 10 s. The next tick continues.
+#: Maximum number of groups in a tick; with so many, a tick takes some 10 s. The next tick handles
+#: further groups.
 AT_ONCE: Final = 500
 #: Seconds between two ticks of the sensor that reports plans' steps.
 REPORT_EVERY_S: Final = 30
@@ -48,7 +49,7 @@ _MOST_EVENTS: Final = 50
 def group_discovery(
     context: dg.SensorEvaluationContext, kafka: KafkaResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Add and remove partitions, so that they are the cohorts of the cluster's groups."""
+    """Keep one Dagster partition for each cohort of groups in the Kafka cluster."""
     current = settings.get()
     with kafka.gateway() as gateway:
         discovered = discover(gateway.list_groups(), current.discovery, current.policies)
@@ -81,7 +82,7 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Reconcile the groups that are due according to the database."""
+    """Make the plan topic agree with the database, for groups with something to send."""
     current = settings.get()
     with store.open() as plans:
         due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))

@@ -12,7 +12,7 @@ _LEAST_S, _MOST_S = 5, 30
 
 
 def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
-    """Return the settings; if they are invalid, the defaults: each tick reports the error."""
+    """Return the settings or, if they are invalid, the defaults: ticks report the error later."""
     try:
         settings = load_settings()
     except ConfigurationError:
@@ -21,7 +21,9 @@ def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
 
 
 def ticks_of(sampling: SamplingSettings) -> int:
-    """Return the seconds between two ticks: three ticks per sample.
+    """Return the seconds between two ticks of the sensor that takes samples.
+
+    A third of the sampling interval, but at least `_LEAST_S` and at most `_MOST_S`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from fairlead.workflows.adoption import Observed
 
 
 def least_adherent_first(seen: Sequence[Observed]) -> list[str]:
-    """Return the groups: first those that could not be read, then by ascending adherence."""
+    """Return the groups: those that could not be read, then the others by ascending adherence."""
     return [observed.plan.group for observed in sorted(seen, key=_adherence)]
 
 

@@ -74,7 +74,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reported time per record and busy share of consumers; "" if not reported."""
+    """Return the time per record and the share of busy time, as consumers report them, else ""."""
     labels = (FIGURES[name].label for name in ("seconds_per_record", "busy"))
     return dict.fromkeys(labels, "") | work_of_group(json.loads(row["reported"] or "{}"))
 

@@ -1,7 +1,8 @@
-"""Metadata of each partition of a run, so that each cohort shows its own groups.
+"""Metadata of each cohort in a run. In Dagster, a cohort is a partition.
 
-Whenever metadata is added to one partition of a run, Dagster reads the metadata of all its
-partitions. Therefore only the `DETAILED` cohorts that need attention most show their groups.
+A cohort's metadata shows the cohort's groups. Whenever metadata is added to one partition of a
+run, Dagster reads the metadata of all partitions of the run. Therefore at most `DETAILED` cohorts
+show their groups: those that need attention most.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from fairlead.settings import Settings, WebSettings
 #: Maximum number of cohorts of one run that show their own groups.
 DETAILED: Final = 50
 
-#: Returns the metadata of groups, which are given worst first.
+#: A function that returns metadata about groups. The argument lists the groups, worst first.
 Describe = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
@@ -30,7 +31,7 @@ def materialized(
     settings: Settings,
     describe: Describe,
 ) -> dg.MaterializeResult[None]:
-    """Return a step's result, with metadata of each cohort that describe the cohort's groups.
+    """Return a step's result, in which the metadata of each cohort describes its groups.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def materialized(
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
-        (members,) = cohorts.values()  # without groups of other cohorts in the snapshot
+        (members,) = cohorts.values()  # leaves out groups of other cohorts
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
         return _materialized_each(context, cohorts, show)
@@ -70,7 +71,7 @@ def step_metadata(
 ) -> Mapping[str, Any]:
     """Return a step's metadata about some groups, with a link to the page of the first one.
 
-    If `describe` fails, log and show the error: the step has done its work and must not fail now.
+    If `describe` fails, log and show the error, because the step itself has succeeded.
     """
     first = {"details": details("Open the group's page", web, groups[0])} if groups else {}
     try:
@@ -83,9 +84,10 @@ def step_metadata(
 def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Log a materialization of each cohort; return the result for the run's own partition.
+    """Log a materialization for every chosen cohort.
 
-    Dagster materializes only the run's own partition, since the chosen cohorts need not be a range.
+    The run has only one partition in Dagster, because the chosen cohorts need not be a range of
+    partitions. Dagster itself logs the materialization of this partition, from the returned result.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
@@ -102,7 +104,9 @@ def _materialized_each(
 def gathered(
     groups: Iterable[str], cohorts: Iterable[str], policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Map cohorts to their groups, both in the order of `groups`; empty cohorts come last.
+    """Return, for each cohort in `cohorts`, the groups in `groups` that belong to it.
+
+    Cohorts and groups are in the order of `groups`; cohorts without groups come last.
 
     Examples
     --------

@@ -13,9 +13,9 @@ _HEALTHY: Final = "OK"
 
 
 def worst_first(lag: pa.Table) -> list[str]:
-    """Return the groups of a table of lag, the one with the heaviest partition first.
+    """Return the groups of a table of lag, sorted by their largest partition lag, descending.
 
-    Partitions of topics that a group has left, which have no status, are not part of its lag.
+    Partitions without a status are ignored: the group has left their topics.
     """
     current_lag = pc.if_else(pc.is_valid(lag["status"]), lag["lag"], 0)
     lag = lag.set_column(lag.column_names.index("lag"), "lag", current_lag)
@@ -32,7 +32,7 @@ def describe(lag: pa.Table, groups: Sequence[str]) -> dict[str, Any]:
     lag
         Table of the schema `fairlead.spark.lag.LAG`.
     groups
-        The groups, the one with the heaviest partition first.
+        The groups, in the order of `worst_first`.
     """
     lag = lag.filter(pc.is_in(lag["group"], pa.array(groups, pa.string())))
     left_partitions = lag["status"].null_count

@@ -12,7 +12,7 @@ from fairlead.domain.samples import GroupSnapshot
 
 
 def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
-    """Return metadata about some groups; groups that cannot be planned come first."""
+    """Return metadata about some groups of a snapshot; those that cannot be planned come first."""
     wanted = pa.array(groups, pa.string())
 
     samples = snapshot.samples.filter(pc.is_in(snapshot.samples["group"], wanted))

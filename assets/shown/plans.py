@@ -34,7 +34,7 @@ _COMPARED: Final = (
     *("forecast_time_lag_s", "utilisation", "lag_max", "imbalance", "topic_spread"),
     *("rack_gb_per_day", "rack_cost_per_day"),
 )
-#: State of a plan to what happens next.
+#: Maps the state of a plan to a text about what happens next.
 FOLLOWING: Final = {
     "approved": WHAT_FOLLOWS,
     "published": "consumers follow it: see plan_adoption; the job withdraw withdraws it",
@@ -55,7 +55,7 @@ class Detail:
     plan
         The stored plan; its bytes are verified.
     moves
-        The plan's moves, the heaviest partition first.
+        The plan's moves, those of partitions with the most lag first.
     predicted
         The plan's metrics.
     policy
@@ -76,9 +76,9 @@ def detail_of(
     groups: Sequence[str],
     warn: Callable[[str], None],
 ) -> Detail | None:
-    """Return the plan to show in detail: the first that waits for a person, else the first.
+    """Return the first plan that waits for a person or, if none waits, the first plan.
 
-    None: no group has a plan, or the bytes of this plan do not verify.
+    None: no group has a plan, or the stored bytes of the chosen plan do not agree with its hash.
     """
     by_group = {outcome.decision.group: outcome for outcome in outcomes}
     plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
@@ -89,7 +89,7 @@ def detail_of(
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        warn(f"Group {plan.group}: {error}")  # an asset check fails, too; the next plan replaces it
+        warn(f"Group {plan.group}: {error}")  # the asset check will fail, too
         return None
     return Detail(
         plan=plan,
@@ -120,7 +120,7 @@ def describe(
     groups
         The groups to show, in the order of `worst_first`.
     detail
-        The plan of one of these groups that is shown in detail.
+        The plan to show in detail, made for one of these groups; None: there is none.
     web
         The address of the pages.
     """
@@ -145,7 +145,7 @@ def describe(
 
 
 def _decision(outcome: Outcome) -> dict[str, str]:
-    """Return the decision on a group, its diagnosis, and how many consumers it needs."""
+    """Return the decision on a group, the diagnosis, and how many consumers the group needs."""
     stored, findings = outcome.stored, outcome.decision.findings
     what = f"version {stored.plan.version}" if stored.plan else stored.outcome
     decision = {"decision": f"{stored.group}: {what}: {stored.reason}"}
@@ -202,7 +202,7 @@ def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetada
 
 
 def _figures(metrics: Metrics | None, at: datetime) -> dict[str, str]:
-    """Return the known figures of an assignment: label to text."""
+    """Return a mapping from the label of each figure in `metrics` to the figure's text."""
     if not metrics:
         return {}
     known = {**metrics, "imbalance": imbalance(metrics)}
@@ -242,7 +242,7 @@ def _forecast_time_lag_s(outcome: Outcome) -> float:
 
 
 def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
-    """Return how a person can approve or reject a plan; empty if it is decided already."""
+    """Return how a person can approve or reject a plan; empty if the plan is decided already."""
     if plan.state != "proposed":
         return {}
     if plan.shadow:
@@ -267,10 +267,10 @@ def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
 
 
 def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata about a step of a plan after the run that made it, such as its approval.
+    """Return metadata about a later step of a plan, such as its approval.
 
-    The step makes some metadata of `describe` out of date. The result has the same keys, because
-    the UI shows the newest value of each key.
+    The step makes some metadata out of date that `describe` returned in the run that made the plan.
+    The result has the same keys, because the UI shows the newest value of each key.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def describe(
     Parameters
     ----------
     results
-        The steps of the reconciling pass.
+        What the run has sent or refused to send.
     current
         The published and the proposed plans.
     groups

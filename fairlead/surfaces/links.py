@@ -104,7 +104,7 @@ def launchpad_url(base: str, job: str, op: str, **config: str | int) -> str:
     """
     lines = [f"      {name}: {_yaml(value)}" for name, value in config.items()]
     hint = "# Type the reason at the end, in quotes if it has a colon; then launch the run."
-    # `reason` comes last: a click below the text in the launchpad's editor puts the cursor there.
+    # `reason` comes last, because a click below the text puts the editor's cursor at the end.
     yaml = "\n".join(["ops:", f"  {op}:", "    config:", *lines, f"      {hint}", "      reason: "])
     path = f"/locations/{LOCATION}/jobs/{job}/playground/setup"
     return f"{base.rstrip('/')}{path}?config={quote(yaml, safe='')}"

@@ -1,4 +1,4 @@
-"""The next step for a group, whether it follows its plan, and why it is not sampled.
+"""A group's state in words: the next step, whether it follows its plan, why it is not sampled.
 
 Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Belongs elsewhere: the
 order of rows, and links.
@@ -89,9 +89,9 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     row
         A row of `read_groups`.
     undecided
-        Groups that need a plan, but on which no planning run decides.
+        Groups that need a plan, but that no planning run has decided on lately.
     resting
-        Groups in back-off: their last plan was a regression.
+        Groups in back-off: a plan made them worse, so they get no plan for a while.
 
     Examples
     --------
@@ -120,7 +120,13 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
 
 
 def why_no_sample(last: "SampleAge | None") -> str:
-    """Explain why a group has no recent sample, by the age of the newest sample of any group."""
+    """Explain why a group has no recent sample.
+
+    Parameters
+    ----------
+    last
+        The age of the newest sample of any group; None: no sample was ever taken.
+    """
     if last is None or last.overdue:
         return "The sensor group_samples takes samples: is the Dagster daemon running?"
     return (

@@ -47,12 +47,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Desk:
-    """The reader of a page.
+    """The reader of a page, who may be allowed to take steps on it.
 
     Parameters
     ----------
     person
-        The name that a proxy has proven; None: no name, so that the page is read-only.
+        The reader's name, proven by a proxy; None: the page is read-only.
     reason
         Why the page is read-only.
     """
@@ -91,8 +91,8 @@ def of_version(
 def approve(plan: "StoredPlan", dagster_url: str | None) -> Offer:
     """Return the step that approves a plan by its hash.
 
-    If the plan needs four eyes, the step has no launchpad: Dagster's database user is a planner,
-    who may not approve.
+    If a second person must approve the plan (`four_eyes`), the step has no launchpad: Dagster's
+    database user is a planner, and planners may not approve such plans.
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ def _decision(
 
 
 def _address(verb: str, plan: "StoredPlan") -> str | None:
-    """Return the address of a step's page; None if the step needs a second database user."""
+    """Return the address of a step's page; None if the step is not possible on a page."""
     if verb != "reject" and plan.four_eyes == "database":
         return None
     return page_address("act", do=verb, group=plan.group, version=plan.version)
 
 
 def of_freeze(group: str | None, *, frozen: bool) -> Offer:
-    """Return the step that freezes or unfreezes a group; None: all groups.
+    """Return the step that freezes or unfreezes a group or, if `group` is None, all groups.
 
     Examples
     --------

@@ -29,7 +29,7 @@ _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
 _NAME: Final = 22
 _OWNER: Final = 32
-#: Plots over a longer time have dates without hours.
+#: If a plot covers a longer time, its dates have no hours.
 _LONG: Final = timedelta(days=8)
 _Ends = tuple[datetime, datetime] | None
 
@@ -191,7 +191,7 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: the next round number from `value` on whose half is round, too."""
+    """Return the end of an axis: a round number, not below `value`, whose half is round, too."""
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

@@ -20,7 +20,7 @@ def environment(*packages: str) -> Environment:
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(f"fairlead.surfaces.{name}") for name in packages]),
         autoescape=True,  # groups, topics, consumers and reasons may contain markup
-        finalize=on_page,  # text that users copy is escaped in templates instead
+        finalize=on_page,  # escapes invisible characters, except in text to copy
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

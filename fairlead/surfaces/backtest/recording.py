@@ -78,14 +78,14 @@ class Recording:
         owner = np.where(end < 0, np.int32(NONE), series.owner)
         series = replace(series, begin=begin, end=end, committed=committed, owner=owner)
         commit_s = read_commits(series.last(HISTORY_S, LEAST_SAMPLES)).usual_interval_s
-        if commit_s <= _MEASURABLE * series.step:  # commits are probably more frequent than samples
+        if commit_s <= _MEASURABLE * series.step:  # probably shorter, but samples cannot show it
             commit_s = _AUTO_COMMIT_S
         present = np.array([[name in row["members"] for name in roster.members] for row in rows])
         roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
         return cls(rows[0]["at"], roster, series, present)
 
     def statuses(self, sample: int) -> frozenset[str]:
-        """Return the statuses that partitions had at a sample."""
+        """Return the statuses that partitions had in a sample."""
         return frozenset(partition_statuses(self.series.until(sample)))
 
     @cached_property
@@ -107,7 +107,10 @@ class Recording:
 
     @cached_property
     def lags(self) -> Float64:
-        """Time lag: seconds since a log ended at its committed offset, float64 of shape (L, P)."""
+        """Time lag of each partition at each sample, in seconds, float64 of shape (L, P).
+
+        It is the time since the partition's end offset was equal to the committed offset.
+        """
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
         for partition in np.flatnonzero(lag.any(axis=0)).tolist():
@@ -122,7 +125,7 @@ class Recording:
         return int(np.searchsorted(self.steps, step, side="right")) - 1
 
     def world(self) -> World:
-        """Return the recorded group as a world.
+        """Return the recorded group as a world for the simulation.
 
         Each record that arrived between two samples arrives in a random step between them.
         """
@@ -173,8 +176,9 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
     Returns
     -------
     samples, skipped
-        In each of `samples`, a member reads a partition. If recorded samples are less than a step
-        apart, `samples` has only the last of them; the others are not in `skipped`.
+        `samples`: the samples without an error in which at least one member reads a partition. Of
+        samples less than a step apart, only the last is used. `skipped`: time and reason of the
+        samples that have an error, or in which no member reads a partition.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]
@@ -213,9 +217,9 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 
 
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
-    """Return which partitions no member subscribes to at each sample, bool of shape (L, P).
+    """Return which partitions no member subscribes to in each sample, bool of shape (L, P).
 
-    They may have commits: Kafka keeps commits for days after a group has left a topic.
+    These partitions may have commits: Kafka keeps commits for days after a group has left a topic.
     """
     read = [{topic for topics in row["subscriptions"] for topic in topics} for row in rows]
     unread = np.array([[topic not in topics for topic in roster.topics] for topics in read])

@@ -40,7 +40,7 @@ class Stretch:
     at
         When the second of the two samples was taken.
     over_objective_s
-        Sum over partitions of the seconds for which they were behind by more than the objective.
+        Seconds for which partitions were behind by more than the objective, summed over partitions.
     worst_s
         Largest time lag of a partition, in seconds.
     moved
@@ -48,7 +48,7 @@ class Stretch:
     published, held_back
         Number of published plans; number of plans that the policy did not approve.
     downtime_s
-        Sum over partitions of the seconds without consumption because a plan moved them.
+        Seconds without consumption because plans moved partitions, summed over partitions.
     """
 
     at: datetime
@@ -65,11 +65,11 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
 
     - Assignors that ignore lag (`LAG_BLIND`) assign at rebalances, as in consumers: at the first
       sample, and whenever members or partitions have changed.
-    - The others start with the owners at the first sample, and plan at the median time between
-      samples. They decide like the planner, by the policy's `objective`, `horizon` and
-      `target_utilisation`. A plan is published once the policy approves it; if the policy requires
-      a person, every plan is approved at once. Shadow mode is ignored. At a rebalance, members
-      adapt the plan to the members present.
+    - The other assignors start with the owners at the first sample. They plan at a fixed interval:
+      the median time between two samples. They decide like the planner, by the policy's
+      `objective`, `horizon` and `target_utilisation`. A plan is published if the policy approves
+      it; if the policy requires a person, every plan is approved at once. Shadow mode is ignored.
+      At a rebalance, the plan is adapted to the present members.
     - `OBSERVED` replays the group's own assignments. `RECORDED` returns measured figures.
 
     Parameters
@@ -79,12 +79,12 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
     in_charge
         A name of `assignors.registry`, `OBSERVED` or `RECORDED`.
     policy
-        The group's policy. Its list of assignors is ignored: only `in_charge` plans.
+        The group's policy. The policy's list of assignors is ignored: only `in_charge` plans.
 
     Raises
     ------
     InvalidProblemError
-        There is no such assignor, or it does not have the policy's options.
+        There is no such assignor, or the policy has options that the assignor does not have.
     """
     objective_s = policy.rules().objective_s
     if in_charge == RECORDED:
@@ -139,7 +139,7 @@ class _InConsumers:
 
 
 class _ByPolicy(ByPlans):
-    """An assignor whose plans are published if the policy approves them; followers adopt them."""
+    """An assignor that makes plans. Consumers follow the plans that the policy approves."""
 
     def __init__(self, recording: Recording, assignor: str, policy: Policy) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class _ByPolicy(ByPlans):
         self.held_back: list[float] = []
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Return the recorded owners at the start; later, fit the plan."""
+        """Return the recorded owners at the start; later, adapt the plan to the present members."""
         if self._plan is None and moment.at == START.timestamp():
             owner = owners_at(self._recording, moment)
             self.take_over(moment, owner)

@@ -27,8 +27,8 @@ from fairlead.surfaces.backtest.recording import Recording, replayable
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _EPOCH: Final = datetime(1970, 1, 2, tzinfo=UTC)
-#: Columns of the rows of a backtest: `skipped` is the reason why a sample was not replayed. If it
-#: is set, the figures, which are the fields of `Stretch`, are missing.
+#: Columns of the rows of a backtest. `skipped` is the reason why a sample was not replayed. In rows
+#: with such a reason, the figures (the fields of `Stretch`) are missing.
 STRETCHES: Final = ["in_charge", "skipped", *(column.name for column in fields(Stretch))]
 
 
@@ -83,9 +83,9 @@ def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -
     Returns
     -------
     Rows with the columns `STRETCHES`, one per assignor and sample, except the first sample.
-    Rows of `RECORDED` have measured figures, rows of `OBSERVED` those of a replay with the group's
-    own assignments. Samples are skipped if the group could not be read, had no member, or read
-    nothing.
+    Rows of `RECORDED` have figures measured in the samples. Rows of `OBSERVED` have the figures of
+    a replay with the group's own assignments. Samples are skipped if the group could not be read,
+    had no member, or read nothing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The result of a backtest: figures per assignor in charge, best first.
+"""The result of a backtest: the figures of each replayed assignor, the best first.
 
 Belongs here: summarising replays, as a table for people and as data for programs. Belongs
 elsewhere: replaying (`replay`, `replays`).
@@ -39,7 +39,8 @@ class ReplayedCourse:
     Parameters
     ----------
     in_charge
-        An assignor, `observed` or `recorded`.
+        The name of an assignor, `OBSERVED` (a replay with the group's own assignments), or
+        `RECORDED` (figures measured in the samples).
     stretches
         One row for each interval between two samples, by time, with the columns
         `fairlead.surfaces.backtest.replays.STRETCHES`.
@@ -81,7 +82,8 @@ class Report:
     group
         The consumer group.
     courses
-        `recorded` and `observed`, then the assignors, best first: by time behind, then by moves.
+        `RECORDED` and `OBSERVED`, then the assignors, best first: by the time for which partitions
+        were behind by more than the objective, then by moves.
     skipped
         Reason to number of samples that could not be replayed.
     """
@@ -151,7 +153,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """The heading of the table: group, samples and end."""
+        """The heading of the table: the group, the number of samples, and the time of the last."""
         until = f"{self.at[-1]:%Y-%m-%d %H:%M} UTC"
         return f"Group {self.group}: {len(self.at) + 1:,} samples, until {until}"
 
@@ -165,7 +167,7 @@ class Report:
         ]
 
     def saved(self) -> str | None:
-        """Describe what the best planning assignor would have saved; None: no assignor plans."""
+        """Describe what the best assignor with plans would have saved; None: no assignor plans."""
         best = next((course for course in self.courses if course.by_plans), None)
         if best is None:
             return None
@@ -187,9 +189,10 @@ def would_have_saved(
     Parameters
     ----------
     over_objective_s, planned_s
-        Partition-seconds beyond the objective, with the group's own assignments and with plans.
+        How long partitions were behind by more than the objective, summed over partitions: with
+        the group's own assignments, and with plans.
     plans, downtime_s
-        Number of plans, and the partition-seconds of downtime that the plans cause.
+        Number of plans; the downtime that they cause, in seconds, summed over partitions.
 
     Examples
     --------

@@ -16,11 +16,11 @@ from fairlead.simulation.world import Float64, Int64
 def hourly_speeds(series: SampleSeries) -> Float64:
     """Return the speed of each member in each hour, records per second, of shape (hours, M).
 
-    A speed can be measured only while a member has a backlog. For an hour without a measurement,
-    the result is the last measurement before or else the first one after it, but at least the rate
-    at which the member read. A member without any measurement is assumed to be somewhat faster than
-    it read (or than its peers read, if it read nothing), and at least as fast as the median of all
-    measurements.
+    A speed can be measured only while a member has a backlog. An hour without a measurement gets
+    the member's last earlier measurement, or else the first later one, but at least the rate at
+    which the member read in this hour. A member without any measurement is assumed to be `FASTER`
+    times as fast as it read, and at least as fast as the median of all measurements. If the member
+    read nothing, the median rate of the members that read is used instead.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)
@@ -50,13 +50,13 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """Return the group's arrival rate, records per second: assumed speed if no member read."""
+    """Return the group's arrival rate, records per second: the assumed speed if no member read."""
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 
 
 def _nearest(measured: Float64) -> Float64:
-    """Fill the gaps in each column with the last value before, or else the first value after."""
+    """Fill each gap in a column with the value before the gap, else with the value after it."""
     filled = measured.copy()
     for rows in (range(1, len(filled)), range(len(filled) - 2, -1, -1)):
         step = 1 if rows.step > 0 else -1
@@ -69,8 +69,8 @@ def _nearest(measured: Float64) -> Float64:
 def grown_ends(series: SampleSeries) -> Int64:
     """Return log end offsets that never decrease, int64 of shape (L, P).
 
-    Before a partition exists, its end offset is its first begin offset. No record arrives while an
-    end offset is unknown, nor when a topic is created again.
+    Before a partition is created, the result is the partition's first begin offset. While an end
+    offset is unknown, and when a topic is created again, the result does not change.
     """
     known = series.end >= 0
     appears = known.argmax(axis=0)

@@ -40,7 +40,7 @@ from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sand
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that need no cluster, start one of their own, or choose the cluster themselves.
+#: Commands that need no Kafka cluster, start their own, or choose the cluster themselves.
 WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}
 )
@@ -158,7 +158,10 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Flush standard output. If that fails, discard the rest: else Python would exit with 120."""
+    """Flush standard output, or discard what cannot be written.
+
+    Otherwise Python would exit with code 120.
+    """
     try:
         sys.stdout.flush()
     except OSError:

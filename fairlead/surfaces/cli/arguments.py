@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: Largest version of a plan: Postgres's largest integer.
+#: Largest number of a plan version: Postgres's largest integer.
 _LAST_VERSION: Final = 2**31 - 1
 #: Limits of shell completion: seconds to wait for the database, and number of suggestions.
 _COMPLETION_TIMEOUT_S: Final = 2
@@ -25,7 +25,7 @@ _ALL: Final = 20_000
 
 @contextmanager
 def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
-    """Open the database that the settings name, until the block ends.
+    """Connect to the database that the settings name; disconnect at the end of the block.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     Raises
     ------
     StoreUnavailableError
-        The database does not answer; the message names the setting that has its address.
+        The database does not answer; the message names the setting with the database's address.
     StoreRefusesError
         The database answers, but accepts no changes.
     """
@@ -57,7 +57,10 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
 
 
 def known_groups(prefix: str = "", limit: int = _ALL) -> list[str]:
-    """Return the stored groups with a prefix; empty if the database does not answer."""
+    """Return the groups in the database whose names start with a prefix.
+
+    The list is empty if the database does not answer.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     from fairlead.errors import FairleadError
@@ -76,7 +79,7 @@ def complete_group(incomplete: str) -> list[str]:
 
 
 def parse_moment(text: str) -> datetime:
-    """Parse a date or time in ISO 8601; without a time zone, it is in UTC."""
+    """Parse a date or time in ISO 8601; a time without a time zone is in UTC."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

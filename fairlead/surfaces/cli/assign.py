@@ -52,11 +52,12 @@ def decide() -> None:
 def serve(answer: "Answer", *, spare: str = "") -> None:
     """Answer each line of standard input; exit with 1 if any answer is an error.
 
-    A line can be answered even if the value of its key `spare` is not valid JSON.
+    `spare` names a key whose value is not essential: if the value cannot be parsed, the line is
+    answered without it.
     """
     from fairlead.common.json_lines import answer_lines
 
-    if sys.stdin is None:  # the parent process has closed it
+    if sys.stdin is None:  # the parent process has closed standard input
         raise typer.Exit
     source: BinaryIO = sys.stdin.buffer
     failed = False

@@ -35,8 +35,9 @@ def backtest(
 ) -> None:
     """Replay a group's history with each assignor, best first.
 
-    Arrivals are as recorded and consumers as fast as measured; owners, and so the time lag, depend
-    on the assignor. "Behind" counts time lag beyond the policy's objective.
+    Records arrive as recorded, and consumers are as fast as measured. The owners of partitions, and
+    therefore the time lag, depend on the assignor. "Behind" is how long partitions lag by more than
+    the policy's objective, summed over partitions.
     """
     from fairlead.archive import SampleArchive
     from fairlead.domain.policy import policy_for

@@ -1,6 +1,6 @@
 """`fairlead db`: the schema and size of Fairlead's database, and psql.
 
-Belongs here: commands over `fairlead.store.migrate` and `fairlead.store.retention`. Belongs
+Belongs here: commands that call `fairlead.store.migrate` and `fairlead.store.retention`. Belongs
 elsewhere: how migrations are run, and which history may be removed.
 """
 
@@ -73,7 +73,7 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop old history and unpublished plans."""
+    """Drop history and unpublished plans that are older than the retention settings allow."""
     import time
 
     from fairlead.errors import FairleadError
@@ -97,8 +97,8 @@ def psql(
     """Open psql on the plan history.
 
     Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
-    opens the one of the sandbox in the state directory. If the sandbox's Postgres is stopped, it
-    is started, and stopped again after psql.
+    opens the database of the sandbox in the state directory. If the sandbox's Postgres does not
+    run, it is started for psql, and stopped afterwards.
     """
     from sqlalchemy import make_url
 
@@ -112,7 +112,7 @@ def psql(
             typer.echo(VIEWS, err=True)
         url = make_url(text).set(drivername="postgresql")
         options = f"{os.environ.get('PGOPTIONS', '')} -c search_path=fairlead,public".strip()
-        # Other users of this machine can read arguments, but not variables.
+        # Other users of this machine can read a process's arguments, but not its environment.
         password = {"PGPASSWORD": url.password} if url.password else {}
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends a query in psql
         completed = subprocess.run(
@@ -125,7 +125,7 @@ def psql(
 
 @contextmanager
 def _sandbox_url(settings: "Settings") -> Iterator[str]:
-    """Yield the URL of the sandbox's Postgres; if it is stopped, run it during the block."""
+    """Yield the URL of the sandbox's Postgres; if Postgres is stopped, run it during the block."""
     from fairlead.errors import SandboxError
     from fairlead.sandbox import Sandbox
 

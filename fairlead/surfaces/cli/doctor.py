@@ -26,8 +26,8 @@ def doctor(
 ) -> None:
     """Check the installation; suggest remedies.
 
-    Checks settings, Java, disk, Postgres, Kafka with each missing right, Dagster, and whether
-    sampling and planning are on. Nothing is changed. The exit code is 1 if a check failed.
+    Checks settings, Java, disk, Postgres, Kafka, Dagster, and whether sampling and planning are on.
+    Lists missing Kafka rights. Changes nothing. The exit code is 1 if a check failed.
     """
     from fairlead.settings import load_settings
     from fairlead.surfaces.doctor import PARTS, answered, examine

@@ -37,7 +37,7 @@ def freeze(
     """Stop publication of new plans of a group or, with --all, of all groups.
 
     Consumers keep following the plan they have, for weeks if necessary. Approved rollbacks are
-    still sent, and `fairlead plans withdraw` returns a group to its fallback.
+    still sent. `fairlead plans withdraw` still works: consumers then use their fallback assignor.
     """
     from fairlead.store.freezes import freeze_plans
 
@@ -64,8 +64,8 @@ def unfreeze(
 ) -> None:
     """Resume publication of a group's plans or, with --all, end the freeze of all groups.
 
-    Approved plans are sent within 30 s. A group that is frozen separately stays frozen when the
-    freeze of all groups ends. If plans need four eyes, unfreezing does, too.
+    Approved plans are sent within 30 s. With --all, a group that is also frozen by its name stays
+    frozen. If the group's newest plan needs a second person (four_eyes), unfreezing does, too.
     """
     from fairlead.store.freezes import read_freezes, unfreeze_plans
 

@@ -1,6 +1,6 @@
 """`fairlead groups`, `why`, `lag`, `history`: the state of consumer groups.
 
-Belongs here: what these commands show. Belongs elsewhere: their queries (`fairlead.store`).
+Belongs here: what these commands show. Belongs elsewhere: the queries (`fairlead.store`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,7 +43,7 @@ _WITH_EVIDENCE = 10
 #: Figures older than this are reported as old. By default, samples are taken every minute.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
-#: Lag that is younger than this is shown with its age.
+#: Lag younger than this is shown with its time and its age, older lag only with its time.
 _DAY = timedelta(days=1)
 _LAG = {
     "name": "partition",
@@ -127,7 +127,7 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the catch-up time as a column; empty forecast columns if the diagnosis is unknown."""
+    """Return the catch-up time as text; if the diagnosis is unknown, empty forecast columns."""
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
@@ -136,7 +136,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the evidence of the worst diagnoses, and why groups are unknown."""
+    """Return the evidence of the worst diagnoses, and why other groups have no diagnosis yet."""
     from fairlead.common.words import listed
     from fairlead.surfaces.next_step import kind
 
@@ -187,7 +187,7 @@ def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
 
 
 def _not_planned(names: list[str]) -> list[str]:
-    """Return advice for groups that need a plan, but on which no planning run decides."""
+    """Return advice for groups that need a plan, but that no planning run has decided on."""
     from fairlead.common.words import listed
 
     if not names:
@@ -201,7 +201,7 @@ def _not_planned(names: list[str]) -> list[str]:
 
 
 def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
-    """Return groups that have members but no recent sample, with the reason."""
+    """Return a line that names the groups with members but no recent sample, and the reason."""
     from fairlead.common.words import listed
     from fairlead.domain.diagnoses import NO_MEMBERS
 
@@ -235,11 +235,11 @@ def lag(
 ) -> None:
     """Show the lag of each partition of a group, as last measured.
 
-    Consumers that follow plans report the time per record: "41 ms (38 to 44)" is its mean and its
-    90 % interval. For other consumers it is inferred: "about 8 x usual". The share is the part of
-    the consumer's time that the partition's arriving records take. Lag is stored each quarter of
-    an hour, when owners change, and by planning runs. The status "left" marks topics that no
-    member subscribes to; sums exclude them.
+    Consumers that follow plans report the time per record: "41 ms (38 to 44)" is the mean and the
+    90 % interval. For other consumers, this time is inferred: "about 8 x usual". "Share" is the
+    part of the consumer's time that the partition's arriving records take. Lag is stored each
+    quarter of an hour, when owners change, and by planning runs. The status "left" marks topics
+    that no member subscribes to; sums exclude them.
     """
     from fairlead.common.words import length
     from fairlead.domain.work_text import time_per_record
@@ -293,7 +293,7 @@ def lag(
 
 
 def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return a line for each partition that lost records."""
+    """Return a line for each partition in which the group has lost records."""
     return [
         f"{row['topic']}-{row['partition']}: {row['lost']:,} records were deleted before the group "
         f"read them; first seen at {as_text(row['lost_at'])} UTC"
@@ -330,8 +330,8 @@ def why(
 ) -> None:
     """Explain the state of a group, or the owner of a partition.
 
-    For a group: its diagnosis, evidence, plan and next step. For a partition: the versions that
-    moved it, each with the old owner, the new owner and the reason, and the time per record.
+    For a group: diagnosis, evidence, plan and next step. For a partition: time per record, and the
+    plan versions that moved the partition, with the old owner, the new owner and the reason.
     """
     from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses
@@ -368,7 +368,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the versions that move a partition, and its newest lag; None: it is unknown.
+    """Return the moves of a partition by plans, and the partition's lag (None: unknown).
 
     Raises
     ------

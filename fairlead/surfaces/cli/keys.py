@@ -103,7 +103,7 @@ def tables(report: Row) -> list[list[Row]]:
 
 
 def _filled(rows: list[Row]) -> list[Row]:
-    """Return the rows without columns that are empty in every row."""
+    """Drop the columns that are empty in every row."""
     names = dict.fromkeys(name for row in rows for name, text in row.items() if text)
     return [{name: row.get(name, "") for name in names} for row in rows]
 

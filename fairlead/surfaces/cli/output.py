@@ -44,7 +44,7 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 def say_error(error: Exception, what: str = "") -> None:
-    """Print an error to standard error, on one line unless it contains the end of a log."""
+    """Print an error to standard error; only an error with the end of a log has several lines."""
     from fairlead.errors import SandboxError
 
     keep = "\n" if isinstance(error, SandboxError) else ""
@@ -72,8 +72,8 @@ def print_table(
     rows
         Each maps keys to values; numbers are aligned right.
     columns
-        Keys to headings, or only keys, in the order of the columns. Without a heading, a column
-        has the figure's label or the key.
+        Keys to headings, or only keys, in the order of the columns. A column without a heading
+        gets the label of the figure with this key, or else the key.
     title
         Heading of the table.
     stderr
@@ -91,7 +91,7 @@ def print_table(
     }
     console = _console(stderr=stderr)
     table = Table(
-        title=title and Text(visible(title)),  # `Text` is not read as markup
+        title=title and Text(visible(title)),  # rich would read a str as markup
         title_justify="left",
         box=SIMPLE_HEAD,
         show_edge=False,

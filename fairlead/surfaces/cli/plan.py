@@ -56,7 +56,7 @@ def plan(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Sample and diagnose a group now, and propose a plan if one helps.
+    """Sample and diagnose a group now, and propose a plan if a plan helps.
 
     The analysis is the same as in planning runs, from all samples so far. The decision is stored,
     except with --dry-run.
@@ -118,7 +118,7 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 
 
 def _remembered(group: str) -> "GroupMemories":
-    """Return the stored memories of a group; empty if the database does not answer."""
+    """Return what earlier analyses stored about a group; empty if the database does not answer."""
     from fairlead.domain.group_memories import GroupMemories
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.store.plans import PlanStore

@@ -50,7 +50,7 @@ def approve(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Approve a proposed version; the planner publishes exactly these bytes."""
+    """Approve a proposed version; the planner then publishes exactly its stored bytes."""
     from fairlead.domain.reconciliation import WHAT_FOLLOWS
     from fairlead.store.plans import PlanStore
 
@@ -88,7 +88,7 @@ def reject(
 
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
-    """Publish the group's approved plan now, if it still fits, and check adherence."""
+    """Publish the approved plan now if the group has not changed, then check the adherence."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
     from fairlead.store.acts import asked
@@ -137,11 +137,13 @@ def publish(group: Group, *, as_json: Json = False) -> None:
 def _adoption(
     store: "PlanStore", group: str, kafka: "KafkaSettings"
 ) -> "tuple[Adoption | None, list[str]]":
-    """Make the broker follow the plan if it assigns the group; check and store the adherence.
+    """Compare the group's owners with its published plan, and store the adherence.
+
+    If a broker assigns the group's partitions, first make the broker follow the plan.
 
     Returns
     -------
-    The adoption, None if it could not be read; and reasons why the broker does not follow.
+    The adoption (None: it could not be read), and reasons why the broker does not follow the plan.
     """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
@@ -154,7 +156,7 @@ def _adoption(
                 gateway, kafka, [group], lambda names: store.in_state("published", groups=names)
             )
             checked = check(store, [group], gateway.live_groups)
-    except KafkaUnavailableError:  # no error: the plan is published
+    except KafkaUnavailableError:  # not an error, because the plan is published
         return None, []
     reasons = [adoption.reason for adoption in adoptions if not adoption.reached]
     return (checked[0].adoption if checked else None), reasons
@@ -219,7 +221,7 @@ def rollback(
 
 @app.command(epilog=epilog("plans withdraw orders --reason 'moves to another cluster' --yes"))
 def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
-    """Withdraw the published plan: its consumers return to their fallback."""
+    """Withdraw the published plan: the consumers then use their fallback assignor."""
     from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -264,10 +266,9 @@ def reconcile(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Reconcile the plan topic with the database, for all groups.
+    """Make the plan topic agree with the database, for all groups.
 
-    Finishes interrupted publications, publishes approved plans, and sends records again that the
-    topic lacks.
+    Finishes interrupted publications, publishes approved plans, and sends missing records again.
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -344,7 +345,7 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 def _proposed(
     engine: "Engine", group: str, version: int, becomes: str, *, as_json: bool
 ) -> Mapping[str, Any]:
-    """Print a proposed version; refuse other states now, as the database would later."""
+    """Print a proposed version and return its row; raise PlanStateError for other versions."""
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan
 

@@ -1,6 +1,6 @@
 """`fairlead plans`: the versions of a group's plan, and their differences.
 
-Belongs here: output. Belongs elsewhere: steps of a plan (`plan_steps`), queries
+Belongs here: what these commands print. Belongs elsewhere: steps of a plan (`plan_steps`), queries
 (`fairlead.store.history_queries`).
 """
 

@@ -1,4 +1,4 @@
-"""The default cluster of commands without settings: the sandbox that runs in this checkout.
+"""The cluster that commands use if nothing is configured: a sandbox that runs in this directory.
 
 Belongs here: finding the sandbox, confirmation before a change, and the output of `--version`.
 Belongs elsewhere: the settings themselves (`fairlead.settings`), running a sandbox
@@ -16,7 +16,7 @@ import typer
 from fairlead.common.visible import visible
 from fairlead.surfaces.cli.output import say
 
-#: Variables that do not name a cluster.
+#: Variables with the prefix FAIRLEAD_ that say nothing about which cluster to use.
 _OTHER: Final = frozenset({"FAIRLEAD_STATE_DIR", "FAIRLEAD_CACHE_DIR"})
 #: Directory of the sandbox in use; None: no sandbox is used.
 _SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
@@ -32,7 +32,7 @@ def show_version(requested: bool) -> None:  # noqa: FBT001 - typer's signature
 
 
 def use_running_sandbox() -> None:
-    """Use this directory's running sandbox if neither a file nor a variable has settings.
+    """Use this directory's running sandbox if there is neither a settings file nor a variable.
 
     `make dev` in one terminal and `fairlead groups` in another then use the same cluster.
     `ask` names the sandbox before anything is changed.
@@ -40,7 +40,7 @@ def use_running_sandbox() -> None:
     _SANDBOX.set(None)
     variables = {name for name in os.environ if name.upper().startswith("FAIRLEAD_")}
     state_dir = Path(os.environ.get("FAIRLEAD_STATE_DIR", ".fairlead"))
-    used = (state_dir / "kafka").exists()  # if not, skip the slow imports below
+    used = (state_dir / "kafka").exists()  # without a sandbox, skip the slow imports below
     if variables - _OTHER or Path("fairlead.toml").exists() or not used:
         return
     from fairlead.sandbox import Sandbox

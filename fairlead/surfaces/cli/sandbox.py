@@ -1,6 +1,6 @@
 """`fairlead sandbox`: start and stop the embedded Kafka and Postgres.
 
-Belongs here: commands over `fairlead.sandbox`. Belongs elsewhere: how the services are run.
+Belongs here: commands that call `fairlead.sandbox`. Belongs elsewhere: how the services are run.
 """
 
 from typing import TYPE_CHECKING

@@ -24,7 +24,7 @@ def serve(
 
     Everyone who can reach the address can read all plans. The database login needs the role
     fairlead_reader. Behind a proxy that authenticates people (web.token or web.header), people can
-    also act on the pages; the login then needs the role fairlead_web.
+    also act on the pages. For this, the login needs the role fairlead_web.
     """
     import logging
 

@@ -1,6 +1,6 @@
-"""`fairlead spark`: a warm Spark on this machine, started by hand.
+"""`fairlead spark`: a Spark that keeps running on this machine, started by hand.
 
-Belongs here: commands over `fairlead.sandbox.spark`. Belongs elsewhere: how the server is run.
+Belongs here: commands that call `fairlead.sandbox.spark`. Belongs elsewhere: how the server is run.
 """
 
 import logging
@@ -35,8 +35,8 @@ def up(
 ) -> None:
     """Start Spark and keep it running until `fairlead spark down`.
 
-    Planning runs with the same state directory then use it automatically. A running Spark is
-    replaced if it has other code or other properties, or does not answer a query.
+    Planning runs with the same state directory then use this Spark automatically. A Spark that
+    already runs is replaced if its code or properties are out of date, or if it does not answer.
     """
     from fairlead.common.disk import room_in
     from fairlead.errors import FairleadError
@@ -62,7 +62,7 @@ def _up() -> None:
 
 @app.command(epilog=epilog("spark down"))
 def down() -> None:
-    """Stop Spark, even if another command started it; planning runs then start their own."""
+    """Stop Spark, even if another command started it. Planning runs then start their own Spark."""
     _server().stop()
 
 

@@ -1,7 +1,7 @@
 """`fairlead dev`: services, a demo cluster under steady skewed load, and the web UIs.
 
-Under Kafka's default assignment the busiest consumer of the group `orders` gets more records than
-it can process, so its lag grows; under a plan, every consumer keeps up.
+With Kafka's default assignor, the busiest consumer of the group `orders` gets more records than it
+can process, so that the lag grows. With a plan, every consumer keeps up.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ from fairlead.surfaces.links import asset_url, lineage_url
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.up import At, check, running
 
-#: Seconds between samples, so that the first plan does not take minutes.
+#: Seconds between samples. A plan needs several samples, and people wait for the first plan.
 SAMPLE_EVERY_S: Final = 5.0
 
 
 def dev(state_dir: Path, console: Console) -> None:
-    """Run until Ctrl-C; then stop everything that was started."""
+    """Run the services, the demo cluster and the UIs until Ctrl-C, then stop them."""
     with ExitStack() as stack:
         with console.status("Starting Kafka and Postgres ..."):
             around = stack.enter_context(demo_environment(state_dir, progress=console.print))

@@ -41,7 +41,7 @@ def frequent_samples(
     every_s
         Seconds between samples.
     store
-        Stores diagnoses and planning requests; None: they are not stored.
+        Stores diagnoses and plan requests; None: neither is stored.
 
     Yields
     ------

@@ -29,8 +29,8 @@ def steady_load(
 ) -> Iterator[dict[str, int]]:
     """Produce records for groups in a thread until the block ends.
 
-    Partitions get records in proportion to their backlogs. Under Kafka's default assignment the
-    busiest consumer gets more than it can process, and its lag grows; under a plan, every consumer
+    Partitions get records in proportion to their backlogs. With Kafka's default assignor, the
+    busiest consumer gets more than it can process, and the lag grows. With a plan, every consumer
     keeps up.
 
     Parameters

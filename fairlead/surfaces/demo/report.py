@@ -42,7 +42,7 @@ def with_a_plan(
     plan
         The published plan; its weights are the measured lags, in records.
     diagnosed
-        The planner's diagnosis, decision and reported work before the plan.
+        The planner's diagnosis and decision, and the work that consumers reported, before the plan.
     before, after
         Owners as the consumers reported them, before the plan and after they adopted it.
     lags_after
@@ -97,7 +97,7 @@ def as_text(report: Row) -> str:
 
 
 def same_owners(actual: Ownership, planned_owners: Ownership) -> bool:
-    """Whether the same consumers own the same partitions."""
+    """Whether the actual owners of all partitions are exactly the planned owners."""
     first, second = (
         {
             (name, topic, number)

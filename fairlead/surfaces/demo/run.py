@@ -45,12 +45,12 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
-#: Maximum number of a group's diagnoses that are read to find the one behind its plan.
+#: Maximum number of diagnoses of a group to read in search of the one that led to its plan.
 DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Seconds for which records continue to arrive after the plans were adopted, to show their effect.
 UNDER_PLANS_S = 15.0
-#: Number of samples: enough to distinguish a backlog from a commit that is due.
+#: Number of samples: enough to distinguish a backlog from records that are about to be committed.
 SAMPLES = 10
 #: Maximum number of further planning runs, for groups without a published plan.
 MORE_PLANNING = 5
@@ -124,7 +124,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups, and an identical group without a plan for each that gets a plan."""
+        """Start all groups, and a twin without a plan for each group that gets a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:
@@ -168,7 +168,10 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Return each group's row with the diagnosis behind its plan, else the newest diagnosis."""
+        """Return each group's row with a diagnosis, by group.
+
+        A row has the diagnosis that led to the published plan or, without a plan, the newest one.
+        """
         return {
             row["group"]: {**row, **self._diagnosis(row["group"])}
             for row in read_groups(self._engine)
@@ -191,9 +194,10 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records; map group ids to the seconds that took.
+        """Wait until every group has read all records; return the seconds that each group took.
 
-        `records` maps scenario names to numbers of records. Call this when all records are sent.
+        To be called when all records are sent. `records` maps scenario names to numbers of records.
+        The result maps group ids to seconds.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):
@@ -213,7 +217,7 @@ class _Demo:
         return [*self._planned.values(), *self._unplanned.values()]
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
-        """Read the consumers' reports until `done()`; `what` is for the message of a time-out."""
+        """Read the consumers' reports until `done()` is true; a time-out's message has `what`."""
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while True:
             for consumers in self._all():
@@ -265,7 +269,7 @@ def demo(state_dir: Path, console: Console) -> None:
 
 
 def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
-    """Map group, topic and partition to the lag in a sample, in records."""
+    """Return the lag in a sample, in records: group to topic to the lag of each partition."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
         position = row["begin"] if row["committed"] < 0 else row["committed"]

@@ -1,6 +1,7 @@
 """The demo's cluster: topics, skewed backlogs and consumers.
 
-Belongs here: numbers. Belongs elsewhere: topics and consumers on a broker (`topics_and_consumers`).
+Belongs here: numbers of partitions, records and consumers. Belongs elsewhere: topics and consumers
+on a broker (`topics_and_consumers`).
 """
 
 from collections.abc import Mapping
@@ -77,8 +78,8 @@ ONE_IS_SLOW = DemoGroup(
 )
 
 #: Consumers of the same speed. One partition gets half as many records as each of the others, but
-#: its records take thirteen times as long, so its owner seems slow. Moving this partition would
-#: only make another consumer slow; the planner moves other partitions.
+#: its records take thirteen times as long. Therefore its owner seems slow. Moving this partition
+#: would only make another consumer slow, so the planner moves other partitions.
 ONE_IS_EXPENSIVE = DemoGroup(
     "one-is-expensive",
     {"images": [16] * 6 + [8] + [16] * 5},
@@ -91,8 +92,8 @@ ONE_IS_EXPENSIVE = DemoGroup(
 #: A healthy group, which gets no plan.
 KEEPS_UP = DemoGroup("keeps-up", {"audits": [5] * 6}, consumers=2, rate=30, load=0.5)
 
-#: A group whose plans wait for a person, because its policy requires that. The first steps that
-#: `make dev` prints are about this group.
+#: A group whose policy requires that a person approves each plan. The first steps that `make dev`
+#: prints are about this group.
 PAYMENTS = DemoGroup(
     "payments",
     {

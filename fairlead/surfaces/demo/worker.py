@@ -1,9 +1,10 @@
-"""One demo consumer: a process with a consumer of kafka-python that works at a fixed rate.
+"""One consumer of the demo: a process that uses kafka-python and works at a fixed rate.
 
-Run as `python -m fairlead.surfaces.demo.worker`. It reports on standard output, one JSON object per
-line: `assigned` after each rebalance, `processed` while it works. It ends when standard input ends.
+Run as `python -m fairlead.surfaces.demo.worker`. The process reports on standard output, one JSON
+object per line: `assigned` after each rebalance, `processed` while it works. The process ends when
+standard input ends.
 
-Belongs here: consuming. Belongs elsewhere: measurements from the reports (`run`).
+Belongs here: consuming. Belongs elsewhere: measuring the effect of plans (`run`).
 """
 
 import argparse
@@ -25,7 +26,8 @@ from fairlead.wire.partitions import by_topic
 
 #: Seconds between a worker's reports. A poll returns at most the records to process in this time.
 STEP_S = 0.2
-#: Seconds. A worker makes up for delays by a busy machine up to this length, to keep its rate.
+#: Seconds. After a delay by a busy machine, a worker works faster, to keep its rate. The worker
+#: makes up for at most this much of the delay.
 CAUGHT_UP_S = 1.0
 #: Size of a fetch from a partition: about ten records, so that all partitions are read in turn.
 #: Fetches of a whole backlog would hide for half a minute which partitions fall behind.
@@ -49,7 +51,7 @@ class ReportAssignments(ConsumerRebalanceListener):  # type: ignore[misc] # kafk
 
 
 def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generator[str | None]:
-    """Consume records as a follower of plans or, without a plan topic, as a plain consumer.
+    """Consume the partitions that plans assign or, without a plan topic, that `range` assigns.
 
     Yields
     ------
@@ -62,7 +64,7 @@ def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generato
         "auto_offset_reset": "earliest",
         "auto_commit_interval_ms": 500,
         "max_partition_fetch_bytes": FETCH_BYTES,
-        "fetch_min_bytes": FETCH_BYTES,  # fewer fetches: many consumers share a machine
+        "fetch_min_bytes": FETCH_BYTES,  # few fetches, because many consumers share a machine
     }
     consumer = (
         PlanConsumer(plan_topic=arguments.plan_topic, **configuration)

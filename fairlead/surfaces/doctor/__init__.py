@@ -28,7 +28,7 @@ PARTS: Final[dict[str, _Part]] = {
     "kafka": examine_kafka,
     "dagster": examine_dagster,
 }
-#: Remedy if Postgres does not answer; Kafka's error contains a remedy.
+#: Remedy if Postgres does not answer. If Kafka does not answer, the error contains a remedy.
 _DATABASE_AWAY: Final = (
     "start Postgres, or set postgres.url of fairlead.toml (FAIRLEAD_POSTGRES__URL) to its address"
 )

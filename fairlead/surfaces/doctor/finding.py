@@ -17,7 +17,7 @@ class Finding:
     name
         Name of the check.
     state
-        `ok`; `warning`: it works, but not completely; `failed`: it does not work.
+        `ok`; `warning`: what was checked works, but not completely; `failed`: it does not work.
     detail
         The result in a sentence.
     remedy

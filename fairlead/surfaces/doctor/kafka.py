@@ -25,7 +25,7 @@ from fairlead.surfaces.doctor.finding import Finding
 #: topic. docs/trust.md has the same list.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
-#: Rights are checked on at most this many groups and topics.
+#: Maximum number of groups, and of topics, on which rights are checked.
 _ASKED: Final = 500
 _READ: Final = {"READ", "ALL"}
 _ASSIGNOR: Final = "PlanGroupAssignor"
@@ -68,7 +68,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         rows = samples.select(columns).to_pylist()
         by_broker = {row["group"] for row in rows if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        # Topics that may not be described are known only from subscriptions.
+        # If Fairlead may not describe a topic, only subscriptions name it.
         topics = set[str]()
         for row in rows:
             topics.update(row["topics"], *row["subscriptions"])
@@ -153,7 +153,7 @@ def _keys(kafka: KafkaSettings) -> Finding:
 
 
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
-    """Check the right to DESCRIBE groups, and to READ groups that brokers assign."""
+    """Check the right to DESCRIBE groups, and to READ groups with a broker's assignor."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
     hidden = [
@@ -187,7 +187,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Return a finding: whether an operation is allowed on all checked groups or topics."""
+    """Report whether an operation is allowed on all checked groups or topics."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)
@@ -227,7 +227,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         if _ASSIGNOR
         not in (
             _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
-            or _ASSIGNOR  # assume it if the configuration may not be read
+            or _ASSIGNOR  # if the configuration may not be read, assume the assignor
         )
     ]
     count = f"{plural(len(by_broker), 'group')} of the consumer protocol"
@@ -243,7 +243,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
 
 
 def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
-    """Return the configuration of a topic or broker; empty if it may not be read."""
+    """Return the configuration of a topic or broker; empty if Fairlead may not read it."""
     resource = ConfigResource(kind, name)
     try:
         entries: Any = rights.admin.describe_configs([resource])[resource].result()

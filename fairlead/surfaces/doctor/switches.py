@@ -18,7 +18,7 @@ from fairlead.settings import Settings
 from fairlead.surfaces.doctor.finding import Finding
 from fairlead.surfaces.pipeline import HOME_VARIABLE, PIPELINE, dagster_home
 
-#: Starts planning runs for the plan requests of samples; off by default.
+#: The sensor that starts planning runs if samples show that a group needs a plan; off by default.
 SENSOR: Final = "planning_sensor"
 _PLANNING: Final = (SENSOR, "planning_schedule")
 _SAMPLES: Final = "group_samples"
@@ -65,7 +65,7 @@ def read_switches(home: Path) -> dict[str, Any]:
 
 
 def planning_on(switches: Mapping[str, Any]) -> list[str]:
-    """Return which of the sensor and the schedule of planning are on."""
+    """Return the names of the sensor and the schedule that start planning runs, if they are on."""
     return [name for name in _PLANNING if name in switches["on"]]
 
 
@@ -99,7 +99,7 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Yield a finding: when a sensor that is on last ran."""
+    """Yield a finding about the last run of a sensor that is on."""
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:

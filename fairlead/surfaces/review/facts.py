@@ -39,17 +39,17 @@ class Facts:
     broken
         Why the bytes do not verify; None if they do.
     predicted
-        Metrics of the plan, on its snapshot.
+        The plan's metrics, computed from the plan's snapshot.
     consumers
         Every consumer's load before and after the plan, the most loaded first; empty if the bytes
         do not verify.
     analysed
-        Rates and capacities from the analysis behind the plan; None: there was none.
+        Rates and capacities from the analysis that led to the plan; None: there was no analysis.
     candidates
-        The candidate of every assignor, the one with the least load first; empty for a rollback or
-        a renewal.
+        The candidate of every assignor, by ascending load of the most loaded member; empty for a
+        rollback or a renewal.
     statuses
-        A row per status of partitions in the plan's snapshot; empty if that is no longer stored.
+        A row per status of partitions in the plan's snapshot; empty if the rows were deleted.
     now
         When the facts were read; time-zone-aware.
     """
@@ -90,7 +90,7 @@ class Facts:
 
     @property
     def busy(self) -> Mapping[str, float | None]:
-        """Consumer to its reported busy share; empty if no consumer reports."""
+        """Consumer to the share of time for which it reports to be busy; empty without reports."""
         return {} if self.analysed is None else self.analysed.reported.get("consumers", {})
 
     @property

@@ -140,7 +140,10 @@ def _forecast(before: float, after: float) -> str:
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
-    """Return the policy's decision on a plan that waits; None: unknown, or it does not wait."""
+    """Return the policy's present decision on a plan.
+
+    None: the decision is unknown, or the plan does not wait for approval.
+    """
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
         return None
@@ -163,7 +166,7 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
 
 
 def _measured(engine: Engine, facts: Facts) -> Row | None:
-    """Return the group's last sample if it was taken under this plan, else None."""
+    """Return the group's newest figures if they were measured under this plan, else None."""
     published_at = facts.plan["published_at"]
     if facts.stored.state != "published" or published_at is None:
         return None
@@ -173,5 +176,5 @@ def _measured(engine: Engine, facts: Facts) -> Row | None:
 
 
 def _approvable(facts: Facts) -> bool:
-    """Whether the plan can be approved: it waits, its bytes verify, and it is no shadow plan."""
+    """Whether the plan can be approved: it waits, its bytes verify, and shadow mode is off."""
     return facts.waits and facts.document is not None and not facts.stored.shadow

@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.common.words import length, listed, number, percent, plural, times
 from fairlead.surfaces.review.facts import Facts
 
-#: Status to its meaning for a person who decides whether to move the partition.
+#: Maps a partition's status to its meaning for a person who decides whether to move the partition.
 _STATUSES: Final = {
     "DATA_LOSS": "records were deleted before the group read them; no plan restores them",
     "STOP": "there is lag, and no consumer of the group committed for far longer than "

@@ -31,7 +31,8 @@ Row = dict[str, Any]
 
 #: Number of samples that a diagnosis needs.
 ENOUGH: Final = 6
-#: Maximum groups in a request, so that only seconds pass between reading commits and end offsets.
+#: Maximum number of groups per request: so few that only seconds pass between reading commits and
+#: reading end offsets.
 _AT_ONCE: Final = 500
 #: Resource to the effect of a missing right to DESCRIBE it.
 _EFFECTS: Final = {
@@ -100,7 +101,7 @@ class Survey:
         Groups that commit offsets without members come last.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._samples), "group")  # each ordered by time
+        samples = slices(pa.concat_tables(self._samples), "group")  # each slice is ordered by time
         rows = []
         for name, now in newest.items():
             group = Group(_until_whole(samples[name]))
@@ -144,7 +145,7 @@ class Survey:
             for topic in read
             if topic not in known
         }
-        if hidden and not topics:  # if brokers assign, a group's topics are unknown
+        if hidden and not topics:  # if brokers assign a group's partitions, its topics are unknown
             topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
@@ -161,7 +162,7 @@ class Survey:
 
 
 def _until_whole(samples: pa.Table) -> pa.Table:
-    """Return a group's samples up to the last without an error; all if each has an error."""
+    """Drop the newest samples of a group that have errors, unless every sample has an error."""
     whole = pc.indices_nonzero(pc.is_null(samples["error"]))
     return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 
@@ -173,8 +174,8 @@ def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
 def analysed_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
     """Return the options with which a survey analyses a group.
 
-    If no policy covers the group, it is unknown where consumers start without a commit. Then only
-    records since the first sample count as lag, as with `auto_offset_reset = "latest"`.
+    If no policy covers the group, the group's `auto.offset.reset` is unknown. Partitions without a
+    commit then have only the records since the first sample as lag, as with "latest".
     """
     options = _options(group, policies)
     return options if ranked(group, policies) else replace(options, latest=True)
@@ -190,8 +191,9 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     Keys: group; sampled_at (a time); state, protocol and group_type (from Kafka); members (a
     number); owners (member to number of partitions); clients (ids); error; follow (a sentence);
     diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain and consumers (null if the
-    group was not analysed); reported (the reported work). `Survey.rows` adds not_planned (why the
-    group cannot be planned) and the figures of `fairlead.surfaces.survey.lag.group_lag`.
+    group was not analysed); reported (the work that consumers report). `Survey.rows` adds
+    not_planned (why the group cannot be planned) and the figures of
+    `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]
     by_assignor = {row["assignor"]: row for row in analysed}

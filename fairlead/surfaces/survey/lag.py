@@ -1,7 +1,7 @@
 """The lag of a group as a survey reports it: a few figures, from its samples.
 
-Belongs here: sums over partitions. Belongs elsewhere: the definitions of lag, losses and left
-topics (`fairlead.domain.samples.lag`).
+Belongs here: sums over partitions. Belongs elsewhere: the definitions of lag, lost records
+and topics that a group has left (`fairlead.domain.samples.lag`).
 """
 
 import math

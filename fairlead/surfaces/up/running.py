@@ -23,7 +23,8 @@ from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 from fairlead.surfaces.web.server import HOST
 
 _FAIRLEAD: Final = str(Path(sys.executable).with_name("fairlead"))
-#: The part's command starts the warm Spark and ends. If Spark ends, the next run starts it again.
+#: The part's command starts Spark in another process, and ends. If Spark ends, the next planning
+#: run starts it again.
 SPARK: Final = Part("spark", (_FAIRLEAD, "spark", "up"), ends=True)
 
 
@@ -102,8 +103,8 @@ def running(
         "FAIRLEAD_WEB__URL": settings.web.url or at.pages,
         "FAIRLEAD_WEB__DAGSTER_URL": settings.web.dagster_url or at.dagster,
     }
-    # The socket is in a temporary folder, because only this user may read the folder, and its path
-    # is short: a socket's path has at most 107 bytes.
+    # The socket is in a temporary folder, because only this user may read such a folder, and
+    # because the path is short: a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="fairlead-") as folder:
         socket = Path(folder) / "code.sock"
         workspace = furnish(home, socket)
@@ -181,7 +182,7 @@ def pages(at: At) -> Part:
 
 @contextmanager
 def spark_ends(state_dir: Path) -> Iterator[None]:
-    """At the end of the block, end the warm Spark if it was started during the block."""
+    """When the block ends, stop Spark if it was started during the block."""
     before = WarmServer.recorded(state_dir)
     try:
         yield

@@ -1,7 +1,7 @@
 """`fairlead serve`: metrics for Prometheus, and pages for people.
 
-It reads the plan history. People can act on its pages if a proxy proves their names; without such
-a proxy, pages are read-only.
+The server reads the plan history. If a proxy proves people's names, they can act on the pages.
+Without such a proxy, the pages are read-only.
 """
 
 from fairlead.surfaces.web.app import build_app

@@ -1,7 +1,7 @@
 """Web actions: the page before a step, the form that requests it, and the page after it.
 
-Belongs here: these routes, and the order of their checks. Belongs elsewhere: each check (`forms`,
-`identity`), the texts (`step_pages`), and whether a step is permitted, which the database decides.
+Belongs here: these routes, and the order of the checks on a request. Belongs elsewhere: the checks
+(`forms`, `identity`), the texts (`step_pages`), and whether a step is permitted (the database).
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,11 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "neither web.token nor web.header is set, so people cannot be identified"
 _LONGEST_REASON: Final = 500
-#: Maximum number of freezes at once, and of other steps at once. A step may wait a minute for the
-#: lock on its group. Therefore pages, freezes and other steps have separate limits.
+#: Maximum number of freezes in progress at once, and of all other steps. A step may wait a minute
+#: for the lock on its group. Therefore pages, freezes and other steps have separate limits.
 _STEPS_AT_ONCE: Final = 4
-#: Step to the fields of its form, apart from the fields that every form has. Forms of other steps
-#: have `version` and `sha256`.
+#: The fields of the forms for `freeze` and `unfreeze`, besides those that all forms have. The forms
+#: for other steps have `version` and `sha256`.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
 
 

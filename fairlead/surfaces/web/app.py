@@ -83,7 +83,7 @@ def build_app(engine: Engine, settings: Settings) -> Starlette:
             SQLAlchemyError: _unavailable,
         },
     )
-    app.router.redirect_slashes = False  # a redirect would go to the Host that the request names
+    app.router.redirect_slashes = False  # a redirect would go to the host that the request names
     return app
 
 
@@ -142,7 +142,7 @@ class _Pages:
     async def _page(
         self, request: Request, make: Callable[..., str], *asked: Any, **further: Any
     ) -> Response:
-        """Render a page in a thread, for the reader of the request."""
+        """Render a page in a thread, for the person who sent the request."""
         desk = await run_sync(self._acting.desk, request.headers.raw)
 
         def render() -> str:

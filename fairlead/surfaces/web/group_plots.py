@@ -111,7 +111,7 @@ def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | 
 def _most(
     drawn: Figure, suffix: str, at: Sequence[datetime], names: Sequence[str], values: Float64
 ) -> list[Plot]:
-    """Plot the lines with the largest values."""
+    """Plot a figure of the consumers or partitions with the largest values."""
     lines = largest(names, values, len(plots.COLOURS))
     return _plot(drawn, suffix, at, lines, len(names) - len(lines))
 
@@ -127,7 +127,7 @@ def _plot(
     series: Mapping[str, Sequence[float | None]],
     missing: int = 0,
 ) -> list[Plot]:
-    """Return a plot of a figure, in a list; the list is empty if no value is known."""
+    """Return a list with one plot of a figure; empty if no value is known."""
     if not any(value is not None for values in series.values() for value in values):
         return []
     rows, name = [], drawn.label + suffix

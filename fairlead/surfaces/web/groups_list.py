@@ -118,7 +118,7 @@ def groups_page(
 
 
 def _is_old(row: Row, now: datetime) -> bool:
-    """Whether a diagnosis is old; never without members, since such groups are not analysed."""
+    """Whether a diagnosis is old; False without members, since such groups are not analysed."""
     last_seen = row["last_seen"]
     return (
         last_seen is not None and now - last_seen > CURRENT_WITHIN and row["evidence"] != NO_MEMBERS

@@ -21,10 +21,11 @@ _ANY_NAME: Final = frozenset({"/health", "/ready"})
 
 
 class OwnNames:
-    """Middleware that refuses host names with a dot, except our own name and IP addresses.
+    """Middleware that refuses requests to foreign host names.
 
-    Otherwise the owner of any domain could point it to this server's address, and read its answers
-    through the browser of a person who reaches the server (DNS rebinding).
+    A name is refused if it has a dot, and is neither our own name nor an IP address. Otherwise the
+    owner of any domain could point the domain to this server's address, and read the server's
+    answers through the browser of a person who reaches the server (DNS rebinding).
 
     Parameters
     ----------

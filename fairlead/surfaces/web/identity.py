@@ -1,7 +1,7 @@
 """The person who sent a request, proven by a header or a token from the proxy.
 
-Belongs here: reading and checking a request's headers. Belongs elsewhere: the settings for this
-(`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
+Belongs here: reading and checking a request's headers. Belongs elsewhere: the settings for header
+and token (`fairlead.domain.identity`), the issuer's keys (`issuer_keys`), a person's rights.
 
 A header is refused if it occurs twice, or if a proxy may have joined it from two headers.
 """
@@ -39,7 +39,7 @@ class Person:
     Parameters
     ----------
     name
-        The name in the form of `person_named`, in which it is compared and recorded.
+        The name as `person_named` returns it: in this form, names are compared and recorded.
     proof
         How the name was proven, for the record: the header's name, or the token's id.
     """
@@ -49,7 +49,7 @@ class Person:
 
 
 class ByHeader:
-    """Identifies people by a header with the name and another header with a shared secret."""
+    """Identifies people by a header with their name, and another header with a shared secret."""
 
     def __init__(self, settings: HeaderSettings) -> None:
         self._settings = settings
@@ -145,9 +145,9 @@ def identity_of(web: WebSettings) -> IdentityProof | None:
 
 
 def _only(headers: Headers, name: str) -> bytes:
-    """Return the value of a header, which must occur once.
+    """Return the value of a header, which must occur exactly once.
 
-    Its name may not be spelled with "_", which some servers treat as "-".
+    A header whose name has "_" for "-" is refused, because some servers treat both names alike.
     """
     wanted = name.lower().encode()
     matching = [

@@ -1,4 +1,4 @@
-"""The issuer's public keys, with which tokens are verified, by key id.
+"""The public keys of the tokens' issuer, cached by key id.
 
 Belongs here: fetching and caching the keys, and limiting requests for unknown keys. Belongs
 elsewhere: checking tokens (`identity`).
@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from fairlead.errors import FairleadError
 
-#: Seconds for which keys are cached. It is short, so that a revoked key is soon refused.
+#: Seconds for which keys are cached. The time is short, so that a revoked key is soon refused.
 KEPT_S: Final = 300.0
-#: Seconds. Minimum time between two fetches: else tokens with unknown key ids could cause many.
+#: Seconds. Minimum time between two fetches. Otherwise tokens with unknown key ids could cause many
+#: fetches.
 REST_S: Final = 10.0
 _TIMEOUT_S: Final = 5.0
-#: Maximum number of requests that wait for the issuer at once, so that they do not use all threads.
+#: Maximum number of requests that wait for the issuer at once. More could occupy all threads.
 _WAITING: Final = 4
 _MOST_BYTES: Final = 2**18
 #: Accepted types of keys: only public keys. With a shared key, everyone who can verify could sign.
@@ -55,7 +56,7 @@ class Keys:
     def find(self, key_id: str) -> Mapping[str, Any] | None:
         """Return a key as the issuer publishes it; None: the issuer has no key with this id.
 
-        Waits for the issuer only if the last fetch did not fail, and few other requests wait.
+        Waits for the issuer's answer, unless the last fetch failed or many other requests wait.
 
         Raises
         ------
@@ -112,7 +113,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Read the issuer's key set; return its public keys for signatures, by key id."""
     try:
         content = json.loads(_fetched(url))
-    except http.client.HTTPException:  # its message may quote the address
+    except http.client.HTTPException:  # the error's message may quote the address
         raise ValueError("its answer is not HTTP") from None
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None
@@ -131,7 +132,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
 def _fetched(url: str) -> bytes:
     """Return the body of the issuer's answer; redirects are not followed."""
     opener = urllib.request.OpenerDirector()
-    # Use a proxy only for HTTPS: it could read and change requests without TLS.
+    # Use a proxy only for HTTPS: without TLS, a proxy could read and change requests.
     proxies = {kind: at for kind, at in urllib.request.getproxies().items() if kind == "https"}
     for handler in (
         urllib.request.ProxyHandler(proxies),

@@ -3,8 +3,9 @@
 Belongs here: names, units and help of the metrics. Belongs elsewhere: reading the figures
 (`fairlead.store.monitoring`), and the text formats (prometheus_client).
 
-Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only reported
-work has a series per consumer, and a series for each partition whose records are the slowest.
+Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only the work
+that consumers report has more: a series per consumer, and one for each of the partitions whose
+records take longest.
 """
 
 import logging
@@ -29,8 +30,8 @@ from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
-#: Outcomes of a decision. Each has a counter that starts at 0, since alerts must notice the first
-#: failure as an increase.
+#: Outcomes of a decision. Each outcome has a counter that starts at 0. Therefore the first failure
+#: is an increase, which alerts notice.
 OUTCOMES: Final = ("plan", "no change", "failed")
 UNITS: Final = ("records", "ratio", "seconds", "bytes")
 
@@ -42,11 +43,11 @@ class Gauge:
     Parameters
     ----------
     name
-        The metric's name. Both formats require that a unit, if any, is at its end.
+        The metric's name. Both formats require that the name ends with the unit, if there is one.
     rows, column
         Key in `Readings`, and name of the column with the values.
     text
-        The text after `# HELP`; "": the meaning of the figure that is named like the column.
+        The text after `# HELP`; "": the meaning of the figure that has the column's name.
     labels
         Label names, which are names of columns, too; the label `group` is the column `group_id`.
     """

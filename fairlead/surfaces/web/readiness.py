@@ -24,8 +24,8 @@ _SAMPLING: Final = ("code", "daemon")
 def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
     """Return the answer of `/ready`; the planner is ready if nothing is `missing`.
 
-    Kafka's state is reported, but Kafka is never in `missing`: if brokers do not answer, `missing`
-    soon has the samples.
+    Kafka's state is reported, but Kafka is never in `missing`. If brokers do not answer, no samples
+    are taken, so `missing` soon contains a message about samples.
 
     Raises
     ------

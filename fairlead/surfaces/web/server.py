@@ -27,21 +27,21 @@ _log = logging.getLogger(__name__)
 
 
 def serve(app: ASGIApp, host: str, port: int) -> None:
-    """Serve until SIGINT or SIGTERM, then finish running requests for some seconds.
+    """Serve until SIGINT or SIGTERM, then give requests in progress some seconds to finish.
 
     Raises
     ------
     ConfigurationError
         The address is in use, or not an address of this machine.
     """
-    # After it has stopped, uvicorn raises the signal again. Ctrl-C is no error.
+    # When uvicorn has stopped, it raises the signal again. Ctrl-C is no error.
     with listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
         _log.info("serving at %s", address_of(listener))
         uvicorn_server(app).run([listener])
 
 
 def uvicorn_server(app: ASGIApp) -> uvicorn.Server:
-    """Return a uvicorn server for an application, with our limits."""
+    """Return a uvicorn server for an application, with the limits above."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -66,7 +66,7 @@ def address_of(listener: socket.socket) -> str:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen during the block; connections wait until they are served.
+    """Listen at an address during the block. Connections wait until a server accepts them.
 
     Raises
     ------

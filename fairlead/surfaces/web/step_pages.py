@@ -1,4 +1,4 @@
-"""Texts of the page before a step, which describes the step's effects, and of the page after it.
+"""Texts of two pages: before a step, with the step's effects, and after it, with the result.
 
 Belongs here: the texts of each step. Belongs elsewhere: who acts (`identity`), the form (`forms`),
 or carrying out a step (`acting`).
@@ -252,7 +252,7 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
 
 
 def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
-    """Refuse a version that is not in `state`; the message names the newest version that is."""
+    """Refuse a version that is not in `state`; the message names the newest version in `state`."""
     if plan.state == state:
         return
     newest = max(
