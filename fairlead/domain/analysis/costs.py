@@ -80,8 +80,7 @@ class Costs:
 
     @classmethod
     def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":
-        """Return costs from estimates; `value` is 1 unless an estimate differs from 1 for certain.
-        """
+        """Return costs from estimates; `value` is 1 unless an estimate surely differs from 1."""
         apart = np.abs(np.log(estimate))
         surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)

@@ -278,8 +278,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _rack_plan(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Return a plan that only reduces rack traffic (None if there is none), and the reason.
-    """
+    """Return a plan that only reduces rack traffic (None if there is none), and the reason."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)

@@ -325,8 +325,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
 
 
 def _without_owner(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis of partitions without an owner that exceed the objective, or will.
-    """
+    """Return the diagnosis of partitions without an owner that exceed the objective, or will."""
     lag_s = _lag_s(basis)
     then_s = lag_s + np.where(basis.estimates.rates.per_s > 0, basis.rules.horizon_s, 0.0)
     late = basis.problem.assignable & (basis.owner < 0) & (then_s > basis.rules.objective_s)

@@ -53,8 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of M members: arrivals a second, backlog, and seconds since the oldest record arrived.
-    """
+    """Loads of M members: arrivals a second, backlog, and the age of the oldest unread record."""
 
     arrivals: Float64
     waiting: Float64
@@ -155,8 +154,7 @@ class Outlook:
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        """Return the mean time lag of each member's partitions at the horizon, in seconds, (M,).
-        """
+        """Return the mean time lag of each member's partitions at the horizon, in seconds, (M,)."""
         grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)

@@ -11,8 +11,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class PerMember:
-    """Sums over each member's partitions, in S steps between samples (owners: end of the step).
-    """
+    """Sums over each member's partitions, in S steps between samples (owners: end of the step)."""
 
     def __init__(self, series: SampleSeries) -> None:
         self._series = series

@@ -85,8 +85,8 @@ class ReportSeries:
     squares_s2: Float64
     #: Token of each consumer, as a number, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created. How many of these it waited for records. How many
-    #: the application spent between two calls of `poll`.
+    #: Seconds since each consumer was created. How many of these it waited for records, and how
+    #: many it spent in the application's code.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -216,8 +216,7 @@ class MeasuredWork:
         return np.where(share >= _KNOWN_SHARE, share / self._seconds_per(offsets, costs), np.nan)
 
     def seconds_per_usual_record(self, costs: Float64) -> Float64:
-        """Return each consumer's seconds for a record of cost 1, float64 (M,); NaN: unknown.
-        """
+        """Return each consumer's seconds for a record of cost 1, float64 (M,); NaN: unknown."""
         return self._seconds_per(self.records, costs)
 
     def _seconds_per(self, counts: Float64, costs: Float64) -> Float64:
@@ -337,8 +336,7 @@ def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask)
 
 
 class _Steps:
-    """Growth of reported counters in S steps between samples, for P partitions and M consumers.
-    """
+    """Growth of reported counters in S steps between samples, of P partitions, M consumers."""
 
     @np.errstate(invalid="ignore")  # a counter that was not reported is NaN
     def __init__(self, reports: ReportSeries, series: SampleSeries) -> None:

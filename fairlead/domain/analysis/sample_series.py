@@ -106,8 +106,7 @@ class SampleSeries:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds` seconds, and at least the newest `least`
-        samples.
+        """Return the samples of the last `seconds` seconds, and at least the `least` newest ones.
 
         Examples
         --------
@@ -304,8 +303,7 @@ class SampleSeries:
 
     @cached_property
     def lag(self) -> Int64:
-        """Number of readable records that are not committed, int64 (L, P); 0 if unknown.
-        """
+        """Number of readable records that are not committed, int64 (L, P); 0 if unknown."""
         lag: Int64 = np.maximum(self.readable_end - self.position, 0).astype(np.int64)
         return lag
 
@@ -321,8 +319,7 @@ class SampleSeries:
 
     @cached_property
     def committed_again(self) -> Mask:
-        """Whether the committed offset rose or fell between two samples, bool (L - 1, P).
-        """
+        """Whether the committed offset rose or fell between two samples, bool (L - 1, P)."""
         committed = self.last_committed
         changed: Mask = (np.diff(committed, axis=0) != 0) & (committed[1:] >= 0)
         return changed & self.in_one_log[:-1]

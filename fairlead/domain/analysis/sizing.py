@@ -109,8 +109,7 @@ def size(
 
 
 class _SetSize(NamedTuple):
-    """Members that share topics, their partitions (P,), and the number of members needed.
-    """
+    """Members that share topics, their partitions (P,), and the number of members needed."""
 
     members: Places
     partitions: Mask
@@ -118,8 +117,7 @@ class _SetSize(NamedTuple):
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
-    """Return the capacity of each topic's fastest subscriber, (T,); 0: no subscriber.
-    """
+    """Return the capacity of each topic's fastest subscriber, (T,); 0: no subscriber."""
     fastest = np.zeros(len(problem.topics))
     reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
     np.maximum.at(fastest, problem.subscription_topics, speeds[reader])
@@ -129,8 +127,7 @@ def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
 def too_large(
     problem: Problem, outlook: Outlook, place: int, fastest: float, target_utilisation: float
 ) -> tuple[str, str]:
-    """Describe a partition that gets more than the fastest member can process; suggest a remedy.
-    """
+    """Describe a partition that gets more than the fastest member can process, and a remedy."""
     topic, load = problem.topic_of[place], float(outlook.arrivals[place])
     count = int(problem.partition_counts[topic])
     wanted = count * ceil(load / max(target_utilisation * fastest, SLACK))

@@ -91,8 +91,7 @@ def foreign_partitions(series: SampleSeries) -> Mask:
 
 
 def silent_members(habits: Habits) -> Mask:
-    """Return whether each member has committed nothing for too long in spite of new records, (M,).
-    """
+    """Return whether each member committed nothing for too long despite new records, (M,)."""
     series, owner = habits.series, habits.series.owner[-1]
     longest_s = np.zeros(len(series.members))
     np.maximum.at(longest_s, owner[owner >= 0], habits.waiting_s[owner >= 0])
@@ -138,8 +137,7 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
 
 
 def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
-    """Return the index of the oldest sample at most `seconds` old, or else of the last sample.
-    """
+    """Return the index of the oldest sample at most `seconds` old, or else of the last sample."""
     return np.minimum(np.searchsorted(series.at, series.now - seconds - 1e-6), len(series) - 1)
 
 
