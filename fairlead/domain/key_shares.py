@@ -21,8 +21,8 @@ Partitioner = Literal["murmur2", "crc32", "assumed", "unknown"]
 
 #: A 90 % interval extends this many standard deviations to either side.
 _Z: Final = 1.645
-#: Producers are assumed to use a partitioner if it gives at least this share of the sampled keys
-#: the partitions in which they are.
+#: Producers are assumed to use a partitioner if it places at least this share of the sampled keys
+#: in the partitions in which they were found.
 _PLACED: Final = 0.95
 #: A key is rare if it occurs at most this often in the sample (see `load_of`).
 _RARE: Final = 5
@@ -159,9 +159,7 @@ class KeyShares:
 
     @cached_property
     def _hashes(self) -> dict[Partitioner, Int64]:
-        """Partitioner to hashes of all keys, (K + 1,); -1: the key does not determine the
-        partition.
-        """
+        """Partitioner to hashes of all keys, (K + 1,); -1: any partition is possible for the key."""
         java = [murmur2(key) & 0x7FFFFFFF for key in self.keys]
         librdkafka = [crc32(key) if key else -1 for key in self.keys]
         return {"murmur2": np.array([*java, -1]), "crc32": np.array([*librdkafka, -1])}

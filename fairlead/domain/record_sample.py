@@ -15,8 +15,9 @@ import pyarrow as pa
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 
-#: Each row has the number of records with a key in a run. `run` is the run's number (see `Runs`).
-#: `key` is null for records without a key. Several rows may have the same run and key.
+#: A row has a run, a key and the number of records with this key in the run. `run` is the run's
+#: number (see `Runs`). `key` is null for records without a key. Several rows may have the same run
+#: and key.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
 #: Minimum number of runs of each partition: with fewer, the variance between runs could not be
 #: estimated.

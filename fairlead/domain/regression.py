@@ -17,7 +17,7 @@ objective, summed over partitions:
 - *resolution*: the time lag of a partition is known only to within the age of its last commit.
 
 The plan is also a regression if more partitions exceed the objective than in the replay, both now
-and at the horizon, although the plan saves less time lag than is required of a plan
+and at the horizon, and if the plan saves less time lag than is required of a plan
 (`thresholds.BETTER`). The difference must exceed the number of partitions for which the replay is
 wrong (by hindcast and bystanders).
 
@@ -209,7 +209,8 @@ class _Replay:
     usual
         Arrivals a second before the plan, float64 of shape (P,).
     began
-        Time lag over the objective when the plan took effect, float64 of shape (P,).
+        By how much the time lag exceeded the objective when the plan took effect, float64 of shape
+        (P,).
     free
         Partitions that are replayed, bool of shape (P,): all except stuck or throttled partitions,
         and those of silent members.
@@ -297,14 +298,12 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Replayed time lag with the owners before the plan, at its beginning and now, shape (2,
-        P).
-        """
+        """Replayed time lag with the owners before the plan, when it took effect and now, (2, P)."""
         return self._time_lag_s(self.old)
 
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
-        """Replayed time lag with the present owners, at the beginning of the plan and now, (2, P)."""
+        """Replayed time lag with the present owners, when the plan took effect and now, (2, P)."""
         return self._time_lag_s(self.new)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
@@ -424,7 +423,7 @@ def _time_lag_s(
 
 
 def _excess(time_lag_s: Float64, objective_s: float) -> Float64:
-    """Return the time lag over the objective, seconds."""
+    """Return by how much the time lag exceeds the objective, in seconds; at least 0."""
     return np.maximum(time_lag_s - objective_s, 0.0)
 
 

@@ -207,7 +207,7 @@ class GroupHistory:
         return NOBODY if owner < 0 else self.members[owner]
 
     def changes(self) -> list[Change]:
-        """Return changes of owners and members, newest first. Each has one or more rebalances."""
+        """Return changes of owners and members, newest first."""
         moved = self.owner[1:] != self.owner[:-1]
         other = self.present[1:] != self.present[:-1]
 

@@ -115,10 +115,10 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual seconds between commits of N members or partitions, and which are rare.
+    """Return the usual seconds between commits of N members or partitions, and who commits rarely.
 
-    A member or partition has rare commits if more than a tenth of the steps in which it had records
-    to commit have no commit, and if there is more than one such step.
+    Commits are rare if more than a tenth of the steps with records to commit have no commit, and
+    more than one such step.
 
     Parameters
     ----------

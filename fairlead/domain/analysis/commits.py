@@ -57,8 +57,8 @@ _AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
 class Commits(Stalls):
     """Findings about P partitions and M members, from the commits in S steps between samples."""
 
-    #: Records of each partition that its owner consumed in each step, int64 of shape (S, P); 0 in a
-    #: step that is not usable (see `consumed`).
+    #: Records of each partition that its owner consumed in each step, int64 of shape (S, P); 0 if
+    #: the partition changed owners in the step, or is stuck or throttled.
     taken: Int64
     #: Records that each member consumed in each step, float64 of shape (S, M). Not counted are
     #: partitions that changed owners, are stuck or are throttled, and records that were read again.

@@ -29,7 +29,7 @@ CostRows = Mapping[str, Mapping[str, Sequence[float]]]
 #: A cost is used in decisions only if it differs from the usual cost by at least this factor,
 #: because a smaller difference changes no plan.
 DEVIATES: Final = 1.5
-#: A cost is used in decisions only if it differs from the usual cost by this many standard errors.
+#: A cost is used in decisions only if it differs from 1 by at least this many standard errors.
 SURE: Final = 3.0
 #: A cost is known if the standard deviation of its logarithm is at most this: a 90 % interval of
 #: ±25 %.

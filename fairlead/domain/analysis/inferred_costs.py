@@ -32,7 +32,7 @@ from fairlead.domain.analysis.costs import (
 from fairlead.domain.analysis.sample_series import Float64, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
-#: Seconds. Minimum length of a stretch. The exact times of commits then matter little.
+#: Seconds. Minimum length of a stretch: in a shorter one, the exact times of commits would matter.
 STRETCH_S: Final = 180.0
 #: Maximum number of equations. Each consumer gets an equal share, and at least one; its newest
 #: stretches are used.

@@ -44,11 +44,11 @@ _WIDE: Final = 2.0
 _LEAST_S: Final = 1e-4
 #: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
-#: Seconds. Standard deviation of a difference of times, which are reported in milliseconds.
+#: Seconds. Standard deviation of the rounding error of a difference of times in milliseconds.
 _ROUNDING_S: Final = 0.4e-3
 #: Partitions are alike if their numbers of offsets per record differ by less than this.
 _ALIKE: Final = 0.1
-#: Seconds. Largest error of a difference of times, which are reported in milliseconds.
+#: Seconds. Largest rounding error of a difference of times in milliseconds.
 _EXACT_S: Final = 2e-3
 #: Relative standard error of a mean of a single record, whose spread is unknown: a large number.
 _UNKNOWN: Final = 1e6
@@ -428,9 +428,9 @@ def _timed(reports: ReportSeries) -> Mask:
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
 
-    If a sample has a new report, the consumer may have written it right after the previous sample.
-    (Before the first sample, another sample is assumed.) The time that taking a sample needs is
-    added.
+    A report that is new in a sample may have been written right after the previous sample. (For the
+    first sample, a previous one is assumed.) `SAMPLE_S` is added, because taking a sample takes
+    time.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0

@@ -19,7 +19,7 @@ Places = npt.NDArray[np.intp]
 
 #: Value of an unknown offset, a missing commit, or a missing owner.
 NONE = -1
-#: Largest interpolated offset, so that int64 does not overflow.
+#: Interpolated offsets are limited to this, because int64 could overflow.
 _FURTHEST = 2.0**62
 #: A step (the time between two samples) is short if it is shorter than this share of each step
 #: beside it.

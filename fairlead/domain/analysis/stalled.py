@@ -36,7 +36,7 @@ _ANY_OWNER: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Stalls(Habits):
-    """Members and partitions without progress; bool of shape (P,) unless stated otherwise."""
+    """Members and partitions that make no progress. Arrays are bool (P,), unless stated otherwise."""
 
     #: Members that have committed nothing for far longer than usual, although they had records to
     #: commit; and owners of `foreign` partitions. bool of shape (M,).
@@ -52,7 +52,7 @@ class Stalls(Habits):
     #: Partitions that fall behind although their owner keeps up with other partitions or has time
     #: to wait for records.
     throttled: Mask
-    #: Number of records recently read from each partition a second, float64.
+    #: How many records a second were recently read from each partition, float64.
     read_per_s: Float64
 
 

@@ -138,7 +138,7 @@ def _laid_out(
     counts: Sequence[int],
     values: Sequence[npt.NDArray[Any]],
 ) -> list[npt.NDArray[Any]]:
-    """Return values per partition of all samples as arrays of samples x partitions."""
+    """Convert flat arrays (one sample after the other) to arrays of samples x partitions."""
     firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
@@ -146,7 +146,8 @@ def _laid_out(
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
         return [column.reshape(shape) for column in values]
-    # Where each value is in the flat array. A missing value is at the index -1: an appended -1.
+    # Index of each value in the flat array. If a value is missing, the index is -1 and selects the
+    # -1 that is appended below.
     found_at = np.full(shape, NONE, dtype=np.int64)
     first = list_starts(rows["end"])
     for mine, layout in layouts:

@@ -177,7 +177,7 @@ class _History:
         self._lost, self._lost_at = self._losses(lost_within_s)
         prior = self._prior(self._committed)
         self._moved: Mask = self._steps & (self._committed != prior)
-        #: Steps of which both samples have a commit.
+        #: Steps between two samples that both have a committed offset, bool of shape (L, P).
         self._counted: Mask = self._steps & (self._committed >= 0) & (prior >= 0)
         #: Whether each partition could be read, bool of shape (P,).
         self.readable: Mask = self._readable[-1]
