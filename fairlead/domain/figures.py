@@ -64,7 +64,7 @@ class Figure:
 
 # fmt: off
 _ALL: Final = (
-    # Forecasts for a group; candidates have the first three, too.
+    # Forecasts for a group. The first three are also computed for candidates.
     Figure("forecast_time_lag_s", "Forecast lag", "seconds",
         "How far behind the worst partition is forecast to be at the policy's horizon."),
     Figure("utilisation", "Most utilised consumer", "share",

@@ -80,7 +80,7 @@ class GroupProblem(Enum):
     NOT_COORDINATOR = "not the coordinator"
     #: The coordinator returned any other error.
     NOT_DESCRIBED = "not described"
-    #: The group uses another protocol (classic or consumer) than the request.
+    #: The group uses the consumer protocol, and the request was for the classic one, or vice versa.
     OTHER_TYPE = "other type"
 
 

@@ -193,7 +193,7 @@ def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
 
 
 def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Row:
-    """Return a forecast if consumers read the group's partitions in equal shares, if possible.
+    """Forecast consumers that divide the group's partitions among them as evenly as possible.
 
     The topic gets N partitions, but its unread records stay in their present partitions.
 

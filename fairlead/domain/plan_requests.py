@@ -33,9 +33,9 @@ class StandingRequest:
     Parameters
     ----------
     request
-        The request, as the last sample led to it.
+        The request to which the last sample led.
     since, at
-        Times of the first and of the last sample in a row that led to this request;
+        Times of the first and of the last of the consecutive samples that led to this request;
         time-zone-aware.
     """
 

@@ -298,7 +298,7 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Replayed time lag with the owners before the plan, when it took effect and now, (2, P)."""
+        """Replayed time lag with the former owners, when the plan took effect and now, (2, P)."""
         return self._time_lag_s(self.old)
 
     @cached_property

@@ -140,11 +140,11 @@ def _run(
 
 
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
-    """Return a plan that moves partitions only in reader sets in which moves pay.
+    """Return a plan that moves partitions only where the moves are worth it.
 
-    A reader set is a set of members that share topics. If moves pay in no set, return a plan for
-    the first set anyway: the reason for no plan then states how much time lag this plan would
-    avoid.
+    This is decided for each reader set, a set of members that share topics. If moves are worth it
+    in no set, return a plan for the first set anyway: the reason for no plan then states how much
+    time lag this plan would avoid.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)

@@ -236,7 +236,7 @@ def speeds(
         For each of M members: arrivals in its partitions, records a second, float64 of shape (M,);
         and whether it has no backlog and so can process these arrivals, bool of shape (M,).
     reader_set
-        As in `Peers`.
+        Number of each member's reader set (members that share topics), as in `Peers`.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)

@@ -24,8 +24,8 @@ The first line that applies gives the backlog of a partition:
 the partition, or its owner                               its backlog
 ========================================================  =========================
 has no more lag than while nothing arrives                0
-is stuck or throttled: it does not use its owner's time   0
-is committed, or sent to, less often than sampled         not in the last commit
+is stuck or throttled: its lag is no load of its owner    0
+is committed, or gets records, less often than sampled    what the last commit left out
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================
 """
@@ -190,7 +190,7 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
 def _explained_ages(
     series: SampleSeries, arrived: Float64, lag: Float64, unpunctual: Mask
 ) -> Float64:
-    """Return up to which age a lag may be only records not yet committed, seconds, (M,).
+    """Return up to which age a lag may only be due to missing commits, seconds, (M,).
 
     When a sample is taken, the last commit is between 0 and one commit interval old, half an
     interval on average. So the interval is estimated as twice the median age of the lag of a member

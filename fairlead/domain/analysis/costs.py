@@ -62,7 +62,7 @@ _EQUAL: Final = 0.003
 class Costs:
     """Costs of P partitions, as multiples of the usual cost, float64 of shape (P,)."""
 
-    #: The cost that decisions use: 1, unless the estimate differs from 1 for certain (`DEVIATES`,
+    #: The cost that decisions use: 1, unless the estimate surely differs from 1 (`DEVIATES`,
     #: `SURE`).
     value: Float64
     #: The most likely cost, and the standard deviation of its logarithm, which is infinite if the
@@ -74,7 +74,7 @@ class Costs:
 
     @classmethod
     def usual(cls, partitions: int) -> "Costs":
-        """Return unknown costs for some partitions: decisions use the cost 1."""
+        """Return the costs of partitions whose costs are unknown: decisions use the cost 1."""
         usual = np.ones(partitions)
         return cls(usual, usual, np.full(partitions, np.inf), np.zeros(partitions))
 
@@ -123,7 +123,7 @@ class Costs:
         """Return costs as rows, to be remembered and read by `of_rows` in the next analysis.
 
         A row has the estimate, its deviation and its time. A cost is left out if it is neither
-        known nor different from the usual cost for certain.
+        known nor surely different from the usual cost.
         """
         values = np.stack((self.estimate, self.deviation, self.at), axis=1)
         return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)

@@ -61,7 +61,7 @@ a_few = partial(listed, at_most=NAMED)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a group, its members or partitions concerned (orders-3), and evidence."""
+    """What is wrong with a group, names of the members or partitions concerned, and evidence."""
 
     name: DiagnosisName
     names: tuple[str, ...]

@@ -30,7 +30,7 @@ class Peers:
 
     @classmethod
     def of(cls, problem: Problem) -> "Peers":
-        """Return the reader sets of a problem. Topics without partitions do not count.
+        """Return the reader sets of a problem. Topics without partitions are ignored.
 
         Examples
         --------

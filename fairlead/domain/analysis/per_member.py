@@ -11,7 +11,10 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class PerMember:
-    """Sums over each member's partitions, in S steps between samples (owners: end of the step)."""
+    """Sums over the partitions of each member, in S steps between samples.
+
+    A partition belongs to the member that owns it at the end of the step.
+    """
 
     def __init__(self, series: SampleSeries) -> None:
         self._series = series
@@ -57,7 +60,7 @@ def sum_by_owner(values: Float64 | Mask, owner: Int32, members: int) -> Float64:
 
 
 def of_owner(values: npt.NDArray[Scalar], owner: Int32, none: float) -> npt.NDArray[Scalar]:
-    """Return each partition's value of its owner, from members' values of shape (..., M).
+    """Return for each partition the value of its owner, given members' values of shape (..., M).
 
     Partitions without an owner get the value `none`.
 

@@ -100,7 +100,7 @@ class ReportSeries:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredWork:
-    """The work of M consumers, with K pairs of a partition and a consumer.
+    """The work that M consumers reported, for K pairs of a partition and a consumer.
 
     Unless stated otherwise, values are float64: of shape (K,) up to `offsets_per_record`, and of
     shape (M,) from `busy` on.
@@ -363,9 +363,9 @@ class _Steps:
         known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
         advance = np.maximum(np.diff(series.committed, axis=0), 0)
         possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
-        # The smallest possible sum of squares results from equal times. There are at most 2 n + 1
-        # times: one for each of n records, one for the rest of the batch of each record, and one
-        # for the record that was in progress at the earlier report.
+        # The sum of squares is smallest if all measured times are equal. For n records, there are
+        # at most 2 n + 1 times: for each record, for the rest of the batch of each record, and for
+        # the record in progress at the earlier report.
         least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
         possible &= least_s2 <= squares_s2 + _EXACT_S**2
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]

@@ -212,7 +212,7 @@ class SampleSeries:
 
     @property
     def owned_s(self) -> Float64:
-        """For how long each partition can have had its present owner at most, seconds, (P,)."""
+        """Maximum time for which each partition can have had its present owner, seconds, (P,)."""
         same = np.logical_and.accumulate((self.owner == self.owner[-1])[::-1], axis=0)
         before = np.maximum(len(self) - 1 - same.sum(axis=0), 0)
         seconds: Float64 = self.now - self.at[before]
@@ -263,7 +263,7 @@ class SampleSeries:
 
     @cached_property
     def in_transaction(self) -> Mask:
-        """Whether an open transaction holds back all waiting records, bool of shape (L, P).
+        """Whether an open transaction keeps a group from reading waiting records, bool (L, P).
 
         True if the commit is at the last stable offset, and if this offset has not changed since
         the previous sample. Only consumers with `isolation.level=read_committed` wait there.

@@ -36,7 +36,7 @@ _ANY_OWNER: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Stalls(Habits):
-    """Members and partitions that make no progress. Arrays are bool (P,), unless stated otherwise."""
+    """Members and partitions that make no progress; bool of shape (P,) unless stated."""
 
     #: Members that have committed nothing for far longer than usual, although they had records to
     #: commit; and owners of `foreign` partitions. bool of shape (M,).
@@ -151,7 +151,7 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
 
     Clients divide their time evenly among partitions. So if the owner reads busier partitions to
     their end, or waits for records, the owner is not the cause: a quota or the network limits the
-    partition. The newest steps in which the present owner committed are used.
+    partition. Only the newest steps in which the present owner committed are used.
 
     Returns
     -------

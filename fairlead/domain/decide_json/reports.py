@@ -78,7 +78,7 @@ def reports_of(
 
 
 def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mapping[str, Any], str]]:
-    """Yield each existing partition with a report: its index, the report, its name in errors."""
+    """Yield index, report and name (for error messages) of each partition with a report."""
     for place, rows, name in by_topic(topics, layout, where, exact=False):
         for partition, row in enumerate(rows):
             if row is not None:
@@ -92,7 +92,7 @@ def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mappi
 def by_topic(
     value: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
-    """Return each existing topic that has values: its slice, the values, its name in errors.
+    """Return slice, values and name (for error messages) of each existing topic with values.
 
     Values of deleted topics and partitions are left out. If `exact`, it is an error if a topic has
     more values than partitions. If a topic has grown since the sample, only its first partitions

@@ -347,7 +347,7 @@ def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def list_starts(column: pa.ChunkedArray) -> Codes:
-    """Return where the values of each row begin in the result of `flat`, and the end, (rows + 1,)."""
+    """Return where each row's values begin in the result of `flat`, and the end, (rows + 1,)."""
     offsets = as_array(column).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins

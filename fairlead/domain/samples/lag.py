@@ -29,7 +29,7 @@ decides:
 - REWIND: the committed offset decreased since the previous sample.
 - OK: lag is at most the lag at rest, which remains when everything has been read, for example
   because of transaction markers (`fairlead.domain.analysis.commit_habits`).
-- STOP: the group had lag, but committed nothing for as long as the group's patience.
+- STOP: the group had lag, but committed nothing for as long as the group's patience (see below).
 - STALL: the partition had lag, but was not committed for as long as the partition's patience, while
   the group committed other partitions.
 - WARN: lag grew for as long as the partition's patience and never fell, although commits advanced.
@@ -198,7 +198,10 @@ class _History:
         )
 
     def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values in the readable sample before each; meaningless if there is none."""
+        """Return for each sample the values in the last readable sample before it.
+
+        Without such a sample, the values are meaningless.
+        """
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
     def _consumption(self) -> Float64:
@@ -236,7 +239,7 @@ class _History:
         return np.where(commits > 0, interval_s, np.nan)
 
     def _lag_at_rest(self) -> Int64:
-        """Return each partition's largest lag after everything was read, of shape (P,).
+        """Return the largest lag that remained although everything was read, of shape (P,).
 
         Here the lag includes deleted offsets, because retention also deletes transaction markers.
         """
