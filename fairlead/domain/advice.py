@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 CLASSIC: Final = "classic"
-"""Type of groups whose members assign partitions; in the type `consumer` (KIP-848) the broker does.
-"""
+"""Type of groups in which a member assigns partitions; in the type `consumer`, a broker (KIP-848)."""
 AGREED: Final = "range+fairlead"
-"""Protocol of classic groups of confluent-kafka followers, which share out a `range` assignment
-again by their plan."""
+"""Protocol shown for classic groups of confluent-kafka consumers: Kafka assigns partitions by `range`,
+and the members then redistribute them by the plan."""
 _FOLLOWING: Final = "fairlead"
 _BROKERS: Final = "the broker's assignor "
 

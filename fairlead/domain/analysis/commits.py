@@ -74,8 +74,8 @@ class Commits(Stalls):
     #: Records that certainly or probably wait to be read, float64 of shape (P,); 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: Up to this age, a member's lag may consist only of records that were read and not yet
-    #: committed, seconds, (M,).
+    #: Maximum age of a member's lag without a backlog, seconds, (M,): the lag then only consists of
+    #: records that were read and not yet committed.
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
@@ -190,7 +190,7 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
 def _explained_ages(
     series: SampleSeries, arrived: Float64, lag: Float64, unpunctual: Mask
 ) -> Float64:
-    """Return up to which age a lag may only be due to missing commits, seconds, (M,).
+    """Return the maximum age of the lag of a member without a backlog, seconds, (M,).
 
     When a sample is taken, the last commit is between 0 and one commit interval old, half an
     interval on average. So the interval is estimated as twice the median age of the lag of a member

@@ -24,7 +24,7 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, Places, Sample
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
-"""Topic to partition to three numbers: see `Costs.intervals`, and `Costs.rows`."""
+"""Topic to partition to three numbers, as returned by `Costs.intervals` or by `Costs.rows`."""
 
 #: A cost is used in decisions only if it differs from the usual cost by at least this factor,
 #: because a smaller difference changes no plan.

@@ -341,11 +341,11 @@ class _Steps:
     @np.errstate(invalid="ignore")  # a counter that was not reported is NaN
     def __init__(self, reports: ReportSeries, series: SampleSeries) -> None:
         self._reports, self._series = reports, series
-        #: Seconds elapsed, waiting and in the application, of shape (3, S, M).
+        #: Growth of `elapsed_s`, `waiting_s` and `handler_s` in each step, of shape (3, S, M).
         self._counters = np.diff(
             np.stack((reports.elapsed_s, reports.waiting_s, reports.handler_s)), axis=1
         )
-        #: Records, seconds and squared seconds, of shape (3, S, P).
+        #: Growth of `records`, `busy_s` and `squares_s2` in each step, of shape (3, S, P).
         self.work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
         #: The consumer that processed the records, int32 of shape (S, P).
         self.by = by = reports.by[1:]
@@ -376,7 +376,7 @@ class _Steps:
         self._valid, self._alive = valid, alive & sound
         #: Whether a partition has valid reports of processed records in each step, bool (S, P).
         self.counts: Mask = valid & (records > 0)
-        #: Offsets by which the commits advanced, of shape (S, P).
+        #: Number of offsets by which the commits advanced in each step, of shape (S, P).
         self.offsets = np.where(known, advance, records)
         #: How often counters grew by an impossible amount.
         self.ignored = int((linked & ~valid).sum())
