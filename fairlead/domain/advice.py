@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 CLASSIC: Final = "classic"
-"""Type of groups in which a member assigns partitions; in the type `consumer`, a broker (KIP-848)."""
+"""Type of groups whose members assign partitions. In the type `consumer` (KIP-848), a broker does."""
 AGREED: Final = "range+fairlead"
-"""Protocol shown for classic groups of confluent-kafka consumers: Kafka assigns partitions by `range`,
-and the members then redistribute them by the plan."""
+"""Protocol of groups of confluent-kafka consumers that follow plans: Kafka assigns partitions by
+`range`, and the members then redistribute them by the plan."""
 _FOLLOWING: Final = "fairlead"
 _BROKERS: Final = "the broker's assignor "
 

@@ -279,7 +279,7 @@ class _Replay:
 
     @property
     def outlook(self) -> Outlook:
-        """The analysis's outlook, but with the arrival rates since the plan."""
+        """The expected loads and capacities, with the mean arrival rates since the plan."""
         seconds = float(self.at[-1] - self.at[0])
         came = self.arrived.sum(axis=0)
         return replace(

@@ -44,7 +44,7 @@ class Habits:
     #: Usual seconds between commits of each member, at least the length of a step, float64 of shape
     #: (M,). Infinite if the member had records to commit, but never committed.
     interval_s: Float64
-    #: After this many seconds, the lack of a commit is unusual. `silence_s`, for each member, (M,):
+    #: Number of seconds without a commit that is unusual. `silence_s`, for each member, (M,):
     #: several times its usual interval. `patience_s`, for each partition, (P,): the `silence_s` of
     #: its owner, but at least `CLEARLY` times the partition's second longest wait.
     silence_s: Float64

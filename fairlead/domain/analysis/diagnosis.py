@@ -299,7 +299,7 @@ def _stuck(basis: Basis) -> Diagnosis | None:
 
 
 def _throttled(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis of throttled partitions that are or will be over the objective."""
+    """Return the diagnosis of throttled partitions that exceed the objective or will do so."""
     commits, come = basis.estimates.commits, basis.estimates.rates.per_s
     lag_s = _lag_s(basis)
     grows = np.maximum(1.0 - commits.read_per_s / np.maximum(come, 1e-9), 0.0)

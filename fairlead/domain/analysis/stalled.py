@@ -36,7 +36,7 @@ _ANY_OWNER: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Stalls(Habits):
-    """Members and partitions that make no progress; bool of shape (P,) unless stated."""
+    """Members and partitions that make no progress. Masks are of shape (P,) unless stated."""
 
     #: Members that have committed nothing for far longer than usual, although they had records to
     #: commit; and owners of `foreign` partitions. bool of shape (M,).
