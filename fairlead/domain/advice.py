@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 CLASSIC: Final = "classic"
-"""Type of groups whose members assign partitions. In the type `consumer` (KIP-848), a broker does."""
+"""Type of groups whose members assign partitions. In the type `consumer`, brokers do (KIP-848)."""
 AGREED: Final = "range+fairlead"
 """Protocol of groups of confluent-kafka consumers that follow plans: Kafka assigns partitions by
 `range`, and the members then redistribute them by the plan."""

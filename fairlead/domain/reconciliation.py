@@ -56,7 +56,8 @@ class Objection:
     reason
         A sentence.
     ends
-        Whether the plan is stale for good and is never sent. False: sending is tried again later.
+        Whether the plan is permanently stale and is never sent. False: sending is tried again
+        later.
     passing
         Whether the reason will pass soon, like a rebalance.
     """

@@ -329,7 +329,7 @@ class _Replay:
     def bystanders(self) -> float:
         """Return for how many partitions the replay is wrong, estimated from bystanders.
 
-        It is wrong if only the replay keeps a bystander's partition within the objective.
+        The replay is wrong for a bystander's partition that exceeds the objective only in reality.
         """
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))

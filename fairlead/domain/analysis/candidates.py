@@ -1,4 +1,4 @@
-"""Candidates: the assignments of assignors, with their forecasts and savings.
+"""Candidates: the assignments of assignors, with forecasts and with the time lag that they avoid.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
 Belongs elsewhere: choosing a candidate (`decide`).

@@ -6,9 +6,9 @@ committed. Belongs elsewhere: capacities of members (`capacities`), and conclusi
 The lag in a sample consists of a backlog (records that wait to be read) and of records that were
 read since the last commit. How to distinguish the two depends on how the application commits:
 
-- If it commits between any two samples (automatic commits come every 5 s), the records of a member
-  without a backlog have arrived since the last commit. How long ago that usually was is seen from
-  members that keep up.
+- If it commits between any two samples (automatic commits come every 5 s), the lag of a member
+  without a backlog has arrived since its last commit. Members that keep up show how long ago that
+  usually was.
 - If it commits less often, only samples right after a commit are used. The backlog is the number of
   records that had arrived before the previous sample, but were not included in the commit.
 - If producers send batches less often than samples are taken, the whole lag may have just arrived.

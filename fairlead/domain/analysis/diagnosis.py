@@ -8,7 +8,7 @@ diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and other members are behind, the diagnosis is about the other members.
-2. stuck partition: a partition's committed offset stays while its owner commits other partitions.
+2. stuck partition: a partition's commit stays the same while its owner commits other partitions.
 3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
    waits for records.
 4. unbalanced: a partition without an owner is behind.
