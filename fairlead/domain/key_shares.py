@@ -142,7 +142,7 @@ class KeyShares:
 
     @cached_property
     def placement(self) -> tuple[Partitioner, float]:
-        """The producers' partitioner, and the share of sampled keys that it would place the same.
+        """The producers' partitioner, and the share of sampled keys that it places correctly.
 
         If murmur2 and CRC32 fit equally, as with a single partition, murmur2 is assumed.
         """

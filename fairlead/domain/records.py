@@ -110,7 +110,7 @@ def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
 class MemberLoad:
     """Load and capacity of one member in an analysis, in cost-weighted records a second.
 
-    Pages show only ratios of these values, because nobody knows this unit.
+    Pages show only ratios of these values, because readers do not know this unit.
 
     Parameters
     ----------

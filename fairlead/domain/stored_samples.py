@@ -80,8 +80,8 @@ class StoredSample:
     def is_news(self, last: LastStored | None) -> bool:
         """Return whether the sample is to be stored in the group's history.
 
-        It is stored if it is the first in a quarter of an hour, the first with a forecast since
-        `last`, or differs from `last` in partitions, owners or members.
+        It is stored if it is the first in a quarter of an hour, if it has a forecast and `last` has
+        none, or if it differs from `last` in partitions, owners or members.
         """
         interval_s = THINNED_TO.total_seconds()
         return (

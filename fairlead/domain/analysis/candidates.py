@@ -71,7 +71,8 @@ def candidates(
     max_moves
         Maximum number of owned partitions to move, for assignors with such an option.
     racks_only
-        Whether moves only reduce rack traffic, because the group is within its objective.
+        Whether moves may only serve to reduce rack traffic, because the group is within its
+        objective.
 
     Raises
     ------

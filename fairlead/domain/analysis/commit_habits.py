@@ -117,8 +117,8 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     """Return the usual seconds between commits of N members or partitions, and who commits rarely.
 
-    Commits are rare if more than a tenth of the steps with records to commit have no commit, and
-    more than one such step.
+    Commits are rare if several of the steps with records to commit, and more than a tenth of these
+    steps, have no commit.
 
     Parameters
     ----------

@@ -206,8 +206,8 @@ class MeasuredWork:
         """Return each consumer's capacity in cost-weighted offsets a second, float64 of shape (M,).
 
         NaN if the time per record is known for too little of a consumer's busy time: the rest may
-        be spent once per batch, so that larger batches would hardly take longer. `costs`: of each
-        partition, of shape (P,).
+        not depend on the number of records, so that larger batches would hardly take longer.
+        `costs`: of each partition, of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)

@@ -79,7 +79,7 @@ class PartitionLag:
     readable
         Whether the partition could be read; if not, its other values have no meaning.
     lag
-        In records.
+        Lag in records.
     lost
         Records that were deleted before they were read.
     lost_at
