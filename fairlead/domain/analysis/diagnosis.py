@@ -443,7 +443,7 @@ def _readers(basis: Basis) -> Mask:
 
 
 def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
-    """Return members that are much slower than their peers, with the peers' median capacity."""
+    """Return, for each member that is much slower than its peers, the peers' median capacity."""
     readers, speeds, found = _readers(basis), basis.estimates.speeds, {}
     for member in np.flatnonzero(among & speeds.measured).tolist():
         peers = basis.estimates.peers.of_member(member, readers)

@@ -323,7 +323,7 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:
-    """Return by which factor all consumers became slower (the median); else 1.
+    """Return the median factor by which consumers became slower, if all did; else 1.
 
     The factor is the ratio of newest to earlier seconds per record.
     """

@@ -155,7 +155,7 @@ def partition_statuses(series: SampleSeries) -> list[str]:
 
 
 def _patience(interval_s: Float64 | np.float64) -> Float64:
-    """Return the seconds without a commit after which there is a stall, from commit intervals."""
+    """Return after how many seconds without a commit there is a stall, given usual intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
