@@ -87,13 +87,21 @@ def key_report(
 
     Returns
     -------
-    `topic`; `verdict`: a sentence; `keys`: rows of `KeyShares.heaviest`, each with the key's name;
-    `without_key`: share of records without a key; `partitioner`; `scenarios`: the topic as it is
-    and, if the effect is known, with more partitions; `records`: number of records in the window;
-    `sampled`, `bytes`: number and bytes of the sampled records; `notes`: sentences about the
-    partitioner and the sample. A scenario has the number of `partitions`; the `shares` of records
-    per partition and the `largest` of these; and `today` and `wanted`: `consumers_under` for the
-    group's consumers and for the number of consumers needed.
+    The report has `topic`; `verdict`, a sentence; `partitioner`; and
+
+    - `keys`: rows of `KeyShares.heaviest`, each with the key's name
+    - `without_key`: share of records without a key
+    - `scenarios`: the topic as it is and, if the effect is known, with more partitions
+    - `records`: number of records in the sampled part of the log
+    - `sampled`, `bytes`: number of records that were read, and their bytes
+    - `notes`: sentences about the partitioner and the sample
+
+    A scenario has
+
+    - `partitions`: number of partitions
+    - `shares`, `largest`: share of the records in each partition, and the largest share
+    - `today`, `wanted`: result of `consumers_under` for the present number of consumers, and for
+      the number needed
     """
     now = _scenario(shares, shares.partitions, readers)
     then, verdict = _compare(shares, now, to, readers)
