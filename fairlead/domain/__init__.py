@@ -1,7 +1,7 @@
 """Consumer groups and decisions about them, as values and pure functions.
 
-- `groups` has what brokers return about a group; `samples` has the table of these values, and
-  arrays made from the table.
+- `groups` has the values that brokers return about a group; `samples` has the table of these
+  values, and arrays made from the table.
 - `analysis` diagnoses a group and decides on a plan; `policy` and `cohorts` have the settings.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
   make, check and explain plans; `records` has the stored values of plans.

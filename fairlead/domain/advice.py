@@ -1,18 +1,17 @@
 """Advice for groups whose broker assigns partitions and ignores plans.
 
-Belongs here: the advice, and finding it in the evidence of a diagnosis. Belongs elsewhere: anything
-that imports numpy, which would slow down commands that list groups.
+Belongs here: the text of the advice, and finding it in the evidence of a diagnosis. Belongs
+elsewhere: anything that imports numpy, because commands that list groups must start quickly.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 CLASSIC: Final = "classic"
-"""Type of groups whose members assign partitions; in the type `consumer` (KIP-848) the broker does.
-"""
+"""Type of groups whose members assign partitions. In the type `consumer`, brokers do (KIP-848)."""
 AGREED: Final = "range+fairlead"
-"""Protocol of classic groups of confluent-kafka followers, which share out a `range` assignment
-again by their plan."""
+"""Protocol of groups of confluent-kafka consumers that follow plans: Kafka assigns partitions by
+`range`, and the members then redistribute them by the plan."""
 _FOLLOWING: Final = "fairlead"
 _BROKERS: Final = "the broker's assignor "
 
@@ -43,14 +42,14 @@ def with_advice(evidence: str, described: Mapping[str, Any]) -> str:
     evidence
         A sentence.
     described
-        The group's row of a sample.
+        The group's row in the table of samples.
     """
     advice = not_followed(described["group_type"], described["protocol"])
     return f"{evidence.removesuffix('.')}; {advice}" if advice else evidence
 
 
 def advice_in(evidence: str | None) -> str:
-    """Return the advice that `with_advice` added to the evidence of a diagnosis; empty if none.
+    """Return the advice at the end of a diagnosis's evidence (see `with_advice`); empty if none.
 
     Examples
     --------

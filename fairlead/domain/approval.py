@@ -19,11 +19,12 @@ class PlanFacts:
     Parameters
     ----------
     moved
-        Number of partitions taken from an owner that is present.
+        Number of partitions that the plan takes from a present owner.
     placed
-        Number of partitions without an owner that get an owner.
+        Number of partitions without an owner to which the plan gives one.
     improvement
-        Share by which the forecast lag falls; negative if it rises; None if not known.
+        Share by which the plan reduces the forecast lag; negative if the plan increases it; None if
+        it is not known.
     statuses
         Statuses of the group's partitions in the plan's snapshot.
     """
@@ -45,14 +46,14 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Decide on a plan by the approval rules of its policy.
 
-    A plan needs no improvement if it moves no partition, or if it gives owners to partitions
-    without one (before the plan, their lag was no consumer's load). With `four_eyes`, a person
+    A plan need not reduce the forecast lag if it moves no partition, or if it gives owners to
+    partitions without one, because such a plan is needed in any case. With `four_eyes`, a person
     decides.
 
     Parameters
     ----------
     now
-        Time that is compared with the allowed hours; time-zone-aware.
+        The present time, which must be within the policy's `hours`; time-zone-aware.
 
     Examples
     --------

@@ -12,21 +12,21 @@ from assignors.assignment import Assignment
 from assignors.problem import Member, Problem
 from fairlead.wire.document import MemberShare, PlanDocument
 
-#: Member to topic to partition numbers.
+#: The partitions that each member owns: member to topic to partition numbers.
 Ownership = Mapping[str, Mapping[str, Collection[int]]]
 
 
 class Shares(Protocol):
-    """A plan document, or the draft of one."""
+    """A plan document or its draft: both give each member a share of the partitions."""
 
     @property
     def members(self) -> Mapping[str, MemberShare]:
-        """Member name to its share."""
+        """Member name to its subscription and its partitions."""
         ...
 
 
 def planned(plan: Shares) -> Ownership:
-    """Return the planned partitions of each member."""
+    """Return the partitions that a plan gives to each member."""
     return {
         name: {topic: numbers.tolist() for topic, numbers in share.partitions.items()}
         for name, share in plan.members.items()
@@ -43,7 +43,8 @@ def problem_of(
     Parameters
     ----------
     plan
-        Provides topics, partition counts, subscriptions, and lags in records, which become weights.
+        The plan from which topics, partition counts and subscriptions are taken. Its lags in
+        records become the weights.
     owned
         Present owners. Members that are not in the plan are added, with subscriptions to the topics
         in which they own partitions. Topics and partitions that are not in the plan are left out.

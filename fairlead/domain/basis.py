@@ -1,6 +1,6 @@
 """The basis of a plan: the group's members, subscriptions and partition counts at its creation.
 
-Belongs here: comparing a plan with the live group. Belongs elsewhere: asking Kafka
+Belongs here: comparing a plan with its group as it is now. Belongs elsewhere: asking Kafka
 (`fairlead.kafka`), and acting on differences (`fairlead.workflows`).
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from fairlead.domain.groups import LiveGroup
 from fairlead.wire.document import PlanDocument
 
-#: Maximum number of differences of one kind in a message.
+#: A message lists at most this many differences of each kind (new members, members that left, ...).
 NAMED = 5
 
 
@@ -61,7 +61,7 @@ def differences(
 
 
 def differences_from(plan: PlanDocument, group: LiveGroup) -> list[str]:
-    """Return `differences` between a plan and the group as it was read from Kafka."""
+    """Return the differences between a plan's basis and its group, as read from Kafka."""
     subscriptions = {member.name: member.topics for member in group.members}
     return differences(plan, subscriptions, group.partition_counts)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Outcome = Literal["plan", "no change", "failed"]
-#: Value of the column `assignor` for the present assignment, in the table of candidates.
+#: In the table of candidates, the present assignment has this value in the column `assignor`.
 OBSERVED: Final = "observed"
 METRICS: Final = (
     *("count_min", "count_max", "balance_score"),
@@ -34,10 +34,10 @@ class SnapshotCandidate:
     assignor
         Name of the assignor.
     metrics
-        Metrics of its assignment (`lag_max`, `moved`, ...) and its forecast,
-        `forecast_time_lag_s` and `utilisation`; None if it failed.
+        The figures (`FIGURES`) of its assignment: metrics such as `lag_max` and `moved`, the
+        forecast, and rack traffic; None if the assignor failed.
     outcome
-        The assignor's remark on its result, if any.
+        What the assignor says about its result, if anything.
     error
         Why the assignor failed; None if it did not.
     """

@@ -21,8 +21,8 @@ from fairlead.domain.samples.questions import Group, PlanningOptions, question_a
 
 Row = dict[str, Any]
 
-#: Member ids, which do not return after a restart: a client id and a UUID or, if the broker assigns
-#: partitions, a UUID in base64 (which nearly always has capitals and small letters).
+#: Matches names that are member ids, which change with each restart: a client id and a UUID or, if
+#: the broker assigns partitions, a UUID in base64 (nearly always with capitals and small letters).
 _MEMBER_ID: Final = re.compile(
     r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
     r"|^(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_+/-]{22}$"
@@ -60,7 +60,7 @@ def _rows(group: Group, planning: PlanningOptions) -> list[Row]:
 
 
 def ask(question: Question, planning: PlanningOptions) -> PlanDecision:
-    """Return the decision on a question under the options of its policy."""
+    """Return the decision for a question, with the policy's options."""
     return decide(
         question,
         assignors=planning.assignors,
@@ -88,7 +88,7 @@ def rows_of(question: Question, decision: PlanDecision, planning: PlanningOption
 
 
 def _far(gb_per_day: float | None, price_per_gb: float | None) -> Row:
-    """Return the columns for cross-rack traffic."""
+    """Return the columns for traffic between racks."""
     cost = cost_per_day(gb_per_day, price_per_gb)
     return {"rack_gb_per_day": gb_per_day, "rack_cost_per_day": cost}
 

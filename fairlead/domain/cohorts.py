@@ -1,7 +1,7 @@
 """Cohorts: sets of consumer groups that are planned together, in one run and one Spark job.
 
-Belongs here: the cohort of a group, when a cohort is due, and which ranges of cohorts one run can
-cover. Belongs elsewhere: Dagster's partitions, which are named like cohorts.
+Belongs here: the cohort of a group, when a cohort is due, and which of the due cohorts a single run
+can cover. Belongs elsewhere: the partitions in Dagster that stand for cohorts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Final
 
 from fairlead.domain.policy import Discovery, Policy, policy_for
 
-#: Start of the first interval of every cadence: midnight, so that PT6H means four times a day.
+#: All cadences are counted from this midnight: PT6H means at 0:00, 6:00, 12:00 and 18:00 UTC.
 _EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def cohort_of(group: str, policies: Iterable[Policy]) -> str:
-    """Return the cohort that a group's policy names, else the group's name.
+    """Return a group's cohort: the one in its policy or, failing that, the name of the group.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def cohort_of(group: str, policies: Iterable[Policy]) -> str:
 
 
 def by_cohort(groups: Iterable[str], policies: Sequence[Policy]) -> dict[str, list[str]]:
-    """Return each cohort with its groups, in the order of the groups.
+    """Return a mapping from cohort to groups, in the order of `groups`.
 
     Examples
     --------
@@ -44,16 +44,16 @@ def by_cohort(groups: Iterable[str], policies: Sequence[Policy]) -> dict[str, li
 def discover(
     groups: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
 ) -> dict[str, list[str]]:
-    """Return the groups that are planned, by cohort.
+    """Return all groups for which plans are made, by cohort.
 
     Parameters
     ----------
     groups
         All consumer groups of the cluster.
     discovery
-        Selects the groups that are planned.
+        The settings that include or exclude groups.
     policies
-        The policies, which may name cohorts that groups share.
+        The policies; a policy may put several groups into one cohort.
 
     Returns
     -------
@@ -71,10 +71,11 @@ def discover(
 def planned_cohorts(
     cohorts: Iterable[str], discovery: Discovery, policies: Sequence[Policy]
 ) -> list[str]:
-    """Return the cohorts that can have groups.
+    """Return the cohorts among `cohorts` to which a group can belong.
 
-    These are the cohorts that a policy names, and those with the name of a group. The latter are
-    left out if discovery excludes the group, or if a policy puts it into another cohort.
+    A group can belong to a cohort if a policy names the cohort, or if the cohort has the name of
+    the group. A cohort of the second kind is left out if the settings exclude this group, or if a
+    policy puts the group into another cohort.
 
     Examples
     --------
@@ -97,10 +98,11 @@ def groups_in(
     discovery: Discovery,
     policies: Sequence[Policy],
 ) -> dict[str, str]:
-    """Return the groups of some cohorts, each with its cohort.
+    """Return a mapping from group to cohort, for the groups of the given cohorts.
 
-    A cohort that no policy names stands for the group of the same name. Unless discovery excludes
-    this group, the result has it even if it no longer exists, so that its absence is reported.
+    If no policy names a cohort, it consists of the group of the same name. The result has this
+    group even if it no longer exists, so that its absence is reported, unless the settings exclude
+    it.
 
     Examples
     --------
@@ -122,7 +124,7 @@ def cadence_of(cohort: str, policies: Sequence[Policy]) -> timedelta | None:
 
     Returns
     -------
-    None if the cohort is planned at every tick of the schedule.
+    None if plans for the cohort are made at every tick of the schedule.
 
     Examples
     --------
@@ -155,8 +157,9 @@ def overdue(
 ) -> list[str]:
     """Return the groups without a decision in the present interval of their cohort's cadence.
 
-    Intervals are counted from midnight UTC. If they were counted from the last run, they would grow
-    by the length of a run. Groups of cohorts without a cadence are never overdue.
+    Intervals are counted from midnight UTC, not from the last run, because a run takes time and
+    each interval would then be longer than the cadence. Groups of cohorts without a cadence are
+    never overdue.
 
     Parameters
     ----------
@@ -196,18 +199,18 @@ def due(
     *,
     seen: Iterable[str] = (),
 ) -> list[str]:
-    """Return the cohorts to plan now, which have an `overdue` group or are always due.
+    """Return the cohorts for which plans are to be made now.
 
     Parameters
     ----------
     cohorts
-        All cohorts. A cohort is always due if it has no cadence, or if none of its groups has a
-        sample or a decision.
+        All cohorts. A cohort is due if one of its groups is `overdue`. It is always due if it has
+        no cadence, or if none of its groups has a sample or a decision.
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        Groups in the last sample. If a cohort has none of them, its groups with a decision are used
-        instead.
+        Groups in the last sample. If no group of a cohort is in it, the cohort's groups with a
+        decision are used instead.
 
     Examples
     --------
@@ -233,10 +236,10 @@ def due(
 
 
 def stretches(chosen: Iterable[str], ordered: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the fewest ranges of cohorts that cover the chosen cohorts and no others.
+    """Return the fewest ranges of consecutive cohorts that contain exactly the chosen cohorts.
 
-    A Dagster run covers one partition or a range of partitions, in the order in which partitions
-    were added.
+    Each cohort is a partition in Dagster. A Dagster run covers one partition or a range of them, in
+    the order in which they were added to Dagster.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from fairlead.wire.document import PlanDocument
 
 @dataclass(frozen=True)
 class ConsumerChange:
-    """A consumer before and after a plan; lags are in records, from the plan's weights."""
+    """A consumer before and after a plan. Lags are in records, as stored in the plan."""
 
     consumer: str
     partitions_before: int
@@ -20,14 +20,14 @@ class ConsumerChange:
 
 
 def changes(plan: PlanDocument, before: Ownership, after: Ownership) -> list[ConsumerChange]:
-    """Return all consumers, by descending lag before the plan.
+    """Return the changes of all consumers, by descending lag before the plan.
 
     Parameters
     ----------
     plan
-        Source of the weights.
+        The plan, which has the lag of each partition as its weight.
     before, after
-        Owners before and after; a consumer may be in only one of the two.
+        Owners before and after the plan. A consumer may be in only one of the two.
     """
     rows = []
     for name in sorted({*before, *after}):

@@ -34,9 +34,9 @@ _DESCRIBED: Final = [
     *("group", "sample_id", "at", "error", "protocol", "group_type", "topics", "topic_ids"),
     *("members", "subscriptions"),
 ]
-#: Columns of candidates with the arrays of the analysis's `Outlook`.
+#: Columns of the table of candidates from which an `Outlook` is made.
 _OUTLOOK: Final = ("arrival_rates", "backlog", "behind_s", "capacity_used")
-#: Columns of candidates with an array per row, read one row at a time.
+#: Columns of the table of candidates that have an array in each row. They are read row by row.
 _ARRAYS: Final = (
     *("topics", "partition_counts", "weights", "owner", "reasons"),
     *_OUTLOOK,
@@ -58,9 +58,9 @@ def decisions(
     candidates
         The candidates of the snapshot's groups: schema `fairlead.spark.planning.CANDIDATES`.
     policies
-        The most specific policy decides for a group.
+        The policies; for each group, the one with the most specific pattern decides.
     now
-        Time at which the plans are made; `expires_after` counts from this time.
+        Creation time of the plans; they expire the policy's `expires_after` later.
 
     Yields
     ------
@@ -166,7 +166,7 @@ def _numbers(table: pa.Table, name: str, row: int) -> npt.NDArray[Any]:
 
 
 def _outlook(table: pa.Table, row: int) -> Outlook | None:
-    """Return the analysis's outlook; None if there is none."""
+    """Return the expected loads and capacities of an analysed group; None if they are unknown."""
     arrivals, backlog, behind_s, capacities = (
         _numbers(table, name, row).astype(np.float64) for name in _OUTLOOK
     )

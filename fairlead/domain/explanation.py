@@ -13,7 +13,7 @@ from fairlead.domain.approval import requirements
 from fairlead.domain.policy import SHARED_OPTIONS, Discovery, Policy, ranked, specificity
 
 DEFAULT: Final = "default"
-#: Keys of a policy that are not listed as values, or that other functions list.
+#: Keys of a policy that `_values` leaves out.
 _APART: Final = frozenset({"groups", "options", "approval"})
 
 
@@ -30,7 +30,7 @@ class Match:
     literals
         Number of literal characters in the pattern.
     decides
-        Whether this policy decides.
+        Whether this is the policy that applies to the group.
     """
 
     place: int
@@ -50,8 +50,8 @@ class Value:
     value
         Value as JSON, durations in ISO 8601. None: no limit, or not set.
     source
-        `[[policies]] 2` or `default`. If a key of the policy sets an assignor's option, the name of
-        the key is added.
+        Where the value comes from: `[[policies]] 2` (the second policy in the file) or `default`.
+        If the value of an assignor's option comes from a key of the policy, the key is added.
     """
 
     key: str
@@ -68,13 +68,13 @@ class Explanation:
     group
         The consumer group.
     planned
-        Whether discovery covers the group.
+        Whether plans are made for the group, by the settings of `discovery`.
     why
         A sentence: which policy decides, and why.
     matches
-        All policies that match; the first one decides.
+        All policies that match the group; the first one decides.
     values
-        All values of the policy.
+        All values of the policy that decides.
     approval
         Conditions on which a plan is approved, as sentences.
     """
@@ -97,7 +97,7 @@ def explain(
     group
         The consumer group; it need not exist.
     policies, discovery
-        From the settings; without discovery, all groups are planned.
+        The settings. Without `discovery`, all groups are planned.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The figures of groups, members, partitions and plans: name, label, unit, meaning and format.
 
 Belongs here: one entry for each figure, which all pages, commands, metrics and views use. Belongs
-elsewhere: computing figures, except `adherence` and `imbalance`.
+elsewhere: computing figures; only the short `adherence` and `imbalance` are here.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ _FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that several surfaces show.
+    """A figure that is shown in several places, such as pages, commands and metrics.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Figure:
     unit
         A key of `_FORMATS`; "" for a plain number.
     meaning
-        One sentence, used as comment of the column, help of the metric, hint on pages, and in docs.
+        One sentence, used as SQL comment, as help of the metric, as hint on pages, and in the docs.
     none
         The text that people see if there is no value.
     """
@@ -64,7 +64,7 @@ class Figure:
 
 # fmt: off
 _ALL: Final = (
-    # Forecasts for a group; candidates have the first three, too.
+    # Forecasts for a group. The first three are also computed for candidates.
     Figure("forecast_time_lag_s", "Forecast lag", "seconds",
         "How far behind the worst partition is forecast to be at the policy's horizon."),
     Figure("utilisation", "Most utilised consumer", "share",
@@ -138,7 +138,7 @@ _ALL: Final = (
 # fmt: on
 FIGURES: Final[Mapping[str, Figure]] = {figure.name: figure for figure in _ALL}
 
-#: Suffixes of column names, and their meaning; views.sql uses the same suffixes.
+#: Suffixes of column names, and their meaning. The file views.sql has columns with these suffixes.
 _WHICH: Final = {
     "worst": "Worst of the day",
     "before": "Before the plan",
@@ -148,7 +148,7 @@ _WHICH: Final = {
 
 
 def figure(column: str) -> Figure:
-    """Return the figure of a column, whose name may have a suffix such as `_before`.
+    """Return the figure that a column shows. The column's name may have a suffix such as `_before`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Memories of groups: results of earlier analyses that the next analysis uses.
 
-Belongs here: the values. Belongs elsewhere: reading them (`fairlead.store`), and computing
-(`analysis`).
+Belongs here: the remembered values. Belongs elsewhere: reading them from the database
+(`fairlead.store`), and computing them (`analysis`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from fairlead.domain.stored_samples import LastStored
 
 @dataclass(frozen=True)
 class GroupMemories:
-    """Memories of groups; groups without any are missing.
+    """Results of earlier analyses by group. A group without such results is missing.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class GroupMemories:
     changes
         Group to the times at which its last plans took effect, ascending.
     samples
-        Group to the newest sample stored for its page.
+        Group to its newest sample that is stored in Postgres.
     costs
         Group to its costs, as returned by `Costs.rows`.
     """
@@ -35,7 +35,7 @@ class GroupMemories:
     costs: Mapping[str, CostRows] = field(default_factory=dict)
 
     def select(self, groups: Iterable[str]) -> "GroupMemories":
-        """Return the memories of some groups."""
+        """Return only the remembered values of the given groups."""
         names = list(groups)
         return GroupMemories(
             **{

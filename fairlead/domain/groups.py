@@ -43,7 +43,8 @@ class LiveMember:
     Parameters
     ----------
     member_id, client_id, instance_id
-        As the coordinator returns them; `instance_id` is `group.instance.id` of static members.
+        As the coordinator returns them. `instance_id` is the `group.instance.id` of a static
+        member.
     name
         Name in plans: the instance id, else a client id unique in the group, else the member id.
     topics
@@ -68,7 +69,7 @@ class LiveMember:
 
 
 class GroupProblem(Enum):
-    """Errors of a group that the planner handles differently from others."""
+    """Errors of a group that the planner distinguishes, because it handles them differently."""
 
     #: The group does not exist (any more).
     ABSENT = "absent"
@@ -79,7 +80,7 @@ class GroupProblem(Enum):
     NOT_COORDINATOR = "not the coordinator"
     #: The coordinator returned any other error.
     NOT_DESCRIBED = "not described"
-    #: The group uses the other protocol (classic or consumer), for which there is another request.
+    #: The group uses the consumer protocol, and the request was for the classic one, or vice versa.
     OTHER_TYPE = "other type"
 
 
@@ -125,7 +126,7 @@ class ListedGroups:
     memberless
         Groups that commit offsets without consumers; ascending.
     others
-        Number of groups of each other kind: `share`, `streams`, `connect`, ...
+        Kind of group (`share`, `streams`, `connect`, ...) to the number of such groups.
     """
 
     consumer: Sequence[str]
@@ -135,7 +136,7 @@ class ListedGroups:
 
 @dataclass(frozen=True)
 class LiveGroup:
-    """A group at present, without its commits.
+    """A group as it is now, without its committed offsets.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ class FetchSources:
         For each partition, the index in `rack_sets` of the racks from which it can be fetched,
         int32 of shape (P,), in the order of `LogOffsets`; -1: not known.
     log_bytes
-        Size of the leader's log, int64 of shape (P,); -1: not known.
+        Size of each partition's log on its leader, in bytes, int64 of shape (P,); -1: not known.
     """
 
     rack_sets: Sequence[tuple[str, ...]]

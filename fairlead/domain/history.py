@@ -3,14 +3,14 @@
 from datetime import timedelta
 from typing import Final
 
-#: All samples of this age or less are kept.
+#: Samples up to this age are all kept.
 EVERY_SAMPLE: Final = timedelta(hours=1)
-#: Samples older than `EVERY_SAMPLE` are thinned out to one per interval of this length.
+#: Of the samples that are older than `EVERY_SAMPLE`, one in each interval of this length is kept.
 THINNED_TO: Final = timedelta(minutes=15)
-#: Age of the oldest sample that is analysed.
+#: An analysis uses no sample that is older than this.
 HISTORY: Final = timedelta(days=1)
 
 
 def history_needed(*, remembered: bool) -> timedelta:
-    """Return how much history an analysis needs: less if the members' speeds are remembered."""
+    """Return how old samples may be in an analysis; less if the members' speeds are remembered."""
     return EVERY_SAMPLE if remembered else HISTORY

@@ -1,8 +1,8 @@
-"""Identity of people on pages: how a proxy proves it, and how names are compared.
+"""Identity of people who use the pages: how a proxy proves it, and how names are compared.
 
-Belongs here: the settings of both proofs (a signed token, or a header with a secret), and comparing
-names. Belongs elsewhere: checking a request (`fairlead.surfaces.web.identity`), and permissions,
-which the database checks.
+Belongs here: the settings of the two kinds of proof (a signed token, or a header with a secret),
+and comparing names. Belongs elsewhere: checking a request (`fairlead.surfaces.web.identity`), and
+permissions, which the database checks.
 """
 
 import re
@@ -16,11 +16,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Only algorithms in which the issuer alone can sign: with a shared key, every holder could.
+#: Signature algorithms with a private key, which only the issuer has. With a shared key, everybody
+#: who checks tokens could also sign them.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
-#: Who checks that proposer and approver differ: the database, by logins, or the proxy, by names.
+#: Who checks that different people propose and approve a plan: the database, which compares logins,
+#: or the proxy in front of the pages, which names people.
 FourEyes = Literal["database", "proxy"]
 LEAST_SECRET: Final = 32
 LONGEST_NAME: Final = 200
@@ -28,14 +30,15 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 #: Unicode categories of invisible characters: control, format (zero width, bidi), surrogate,
 #: private use, unassigned, line end.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-#: Invisible characters of other categories: joiners, fillers, blanks, variation selectors.
+#: Invisible characters that are in other Unicode categories: joiners, fillers, blanks, variation
+#: selectors.
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
 
 
 def _no_wiretap(url: str) -> str:
-    """Refuse an address without TLS, because others on the network could replace the keys."""
+    """Refuse an address without TLS: an attacker on the network could replace the issuer's keys."""
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"http", "https"}:
         raise ValueError("must be an address such as https://login.example/keys")
@@ -121,7 +124,7 @@ def person_named(name: str) -> str:
     ValueError: the name has invisible characters
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    folded = re.sub(" +", " ", folded).strip()  # browsers show several spaces as one
+    folded = re.sub(" +", " ", folded).strip()  # browsers show several spaces like one
     if not folded:
         raise ValueError("the name is empty")
     if len(folded) > LONGEST_NAME:

@@ -1,7 +1,8 @@
-"""The keys of a hot partition, and the effect of more partitions.
+"""A report on the keys of a hot partition, and on the effect of more partitions.
 
-Belongs here: choosing a number of partitions, forecasting consumers, the verdict. Belongs
-elsewhere: estimating shares and loads (`key_shares`), formatting (`fairlead.surfaces.cli.keys`).
+Belongs here: choosing a number of partitions, forecasting consumers, and the verdict. Belongs
+elsewhere: estimating shares and loads (`key_shares`), and formatting the report
+(`fairlead.surfaces.cli.keys`).
 """
 
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ Row = dict[str, Any]
 
 #: Maximum number of keys in a report.
 SHOWN: Final = 10
-#: Numbers of partitions to try, as multiples of the present one.
+#: The effect of more partitions is tried for these multiples of the present number.
 _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
-#: If no consumers are known: more partitions help if the largest load becomes at most this share of
-#: the present largest load.
+#: More partitions help if the largest share of a partition falls to at most this part of its
+#: present value. Only used if no consumers are known.
 _RELIEF: Final = 2 / 3
 _PARTITIONERS: Final = {
     "murmur2": "Producers place keys by murmur2, Java's default: {} of the sampled keys.",
@@ -35,19 +36,20 @@ _PARTITIONERS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Readers:
-    """The consumers of a topic with P partitions, as their group was last sampled.
+    """The consumers of a topic with P partitions, from the last sample of their group.
 
     Parameters
     ----------
     capacities
-        Capacity of each of M consumers, usual records a second, shape (M,).
+        Capacity of each of M consumers, in cost-weighted records a second, shape (M,).
     costs
-        Cost of a record of each partition, in usual records, shape (P,).
+        Cost of a record of each partition, as a multiple of the usual cost, shape (P,).
     seconds
-        Reported seconds per record, shape (P,); None: not all are known.
+        Reported seconds per record of each partition, shape (P,); None if one is unknown.
     arrivals, backlog, behind_s
-        For the topic's partitions, then the group's other partitions, each of shape (Q,): usual
-        records a second, backlog in usual records, and time lag in seconds.
+        Arrivals in cost-weighted records a second, backlog in cost-weighted records, and time lag
+        in seconds. Each is of shape (Q,): first the topic's partitions, then the group's other
+        partitions.
     target, horizon_s
         Target utilisation; horizon of the forecast.
     """
@@ -79,19 +81,27 @@ def key_report(
     to
         Number of partitions to compare with; None: the smallest number that helps.
     readers
-        The consumers; None: nothing is forecast.
+        The consumers; None: unknown, and nothing is forecast.
     show_keys
         Whether to show keys instead of the start of their SHA-256.
 
     Returns
     -------
-    `topic`; `verdict`: a sentence; `keys`: rows of `KeyShares.heaviest`, each with the key's name;
-    `without_key`: share of records without a key; `partitioner`; `scenarios`: the topic as it is
-    and, if the effect is known, with more partitions; `records`: number of records in the window;
-    `sampled`, `bytes`: number and bytes of the sampled records; `notes`: sentences about the
-    partitioner and the sample. A scenario has the number of `partitions`; the `shares` of records
-    per partition and the `largest` of these; and `today` and `wanted`: `consumers_under` for the
-    group's consumers and for the number of consumers needed.
+    The report has `topic`; `verdict`, a sentence; `partitioner`; and
+
+    - `keys`: rows of `KeyShares.heaviest`, each with the key's name
+    - `without_key`: share of records without a key
+    - `scenarios`: the topic as it is and, if the effect is known, with more partitions
+    - `records`: number of records in the sampled part of the log
+    - `sampled`, `bytes`: number of records that were read, and their bytes
+    - `notes`: sentences about the partitioner and the sample
+
+    A scenario has
+
+    - `partitions`: number of partitions
+    - `shares`, `largest`: share of the records in each partition, and the largest share
+    - `today`, `wanted`: result of `consumers_under` for the present number of consumers, and for
+      the number needed
     """
     now = _scenario(shares, shares.partitions, readers)
     then, verdict = _compare(shares, now, to, readers)
@@ -142,11 +152,11 @@ def _notes(shares: KeyShares) -> list[str]:
 def _compare(
     shares: KeyShares, now: Row, to: int | None, readers: Readers | None
 ) -> tuple[Row | None, str]:
-    """Return the scenario with more partitions (None if its effect is unknown) and the verdict."""
+    """Return the effect of more partitions (None if it is unknown), and the verdict."""
     if shares.placement[0] == "unknown":
         return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]
-    if readers is not None:  # the share of records that the fastest consumer can process
+    if readers is not None:  # the largest share of records that a consumer can process
         work = shares.records * shares.offsets_per_record * readers.costs
         total = float(work.sum()) / shares.sample.window.seconds
         limit = readers.target * float(readers.capacities.max()) / total
@@ -170,7 +180,7 @@ def _compare(
 
 
 def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
-    """Return the effect of `count` partitions: measured for the present number, else estimated."""
+    """Return the loads with `count` partitions: measured for the present number, else estimated."""
 
     def load(worth: Float64) -> Float64:
         present = count == shares.partitions
@@ -191,16 +201,16 @@ def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
 
 
 def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Row:
-    """Forecast consumers that share the group's partitions as evenly as possible.
+    """Forecast consumers that divide the group's partitions among them as evenly as possible.
 
-    Unread records stay in the partitions in which they are today.
+    The topic gets N partitions, but its unread records stay in their present partitions.
 
     Parameters
     ----------
     loads
-        Usual records a second that each of the topic's N partitions gets, shape (N,).
+        Arrivals in each of the topic's N partitions, in cost-weighted records a second, shape (N,).
     capacities
-        Capacities of the consumers, in usual records a second, shape (M,).
+        Capacities of the consumers, in cost-weighted records a second, shape (M,).
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Shares of keys and loads of partitions, estimated from a sample of records.
 
-Belongs here: shares with intervals, the producers' partitioner, and the load of N partitions.
-Belongs elsewhere: sampling (`record_sample`), consumers (`key_report`).
+Belongs here: shares of keys with 90 % intervals, the producers' partitioner, and the loads if the
+topic had another number of partitions. Belongs elsewhere: sampling (`record_sample`), and the
+effect on consumers (`key_report`).
 """
 
 from functools import cached_property
@@ -18,11 +19,12 @@ from fairlead.domain.record_sample import Float64, Int64, RecordSample
 
 Partitioner = Literal["murmur2", "crc32", "assumed", "unknown"]
 
-#: Half the width of a 90 % interval, in standard deviations.
+#: A 90 % interval extends this many standard deviations to either side.
 _Z: Final = 1.645
-#: A partitioner is the producers' if it explains the partitions of this share of sampled keys.
+#: Producers are assumed to use a partitioner if it places at least this share of the sampled keys
+#: in the partitions in which they were found.
 _PLACED: Final = 0.95
-#: `load_of` corrects the frequency of keys that occur at most this often in the sample.
+#: A key is rare if it occurs at most this often in the sample (see `load_of`).
 _RARE: Final = 5
 
 
@@ -34,17 +36,18 @@ class KeyShares:
     sample
         The records that were read.
     seconds
-        Reported seconds per record of each partition, shape (P,); None: not all are known.
+        Reported seconds per record of each partition, shape (P,); None if one is unknown.
 
     Attributes
     ----------
     keys
-        The different keys.
+        The different keys in the sample.
     read, records
-        Number of records of each partition in the sample, and estimated number in the window, shape
-        (P,): compaction and transactions leave offsets without a record.
+        `read`: number of records of each partition in the sample. `records`: estimated number in
+        the sampled part of the log, which is below the number of offsets, because compaction and
+        transactions leave offsets without a record. Both are of shape (P,).
     offsets_per_record
-        Number of offsets in the window per record, at least 1, shape (P,), because rates of
+        Number of offsets for each record, at least 1, shape (P,). Needed because the rates of
         consumers count offsets.
     """
 
@@ -54,21 +57,22 @@ class KeyShares:
         self.partitions = spans.size
         encoded = sample.cells["key"].combine_chunks().dictionary_encode()
         self.keys: list[bytes] = encoded.dictionary.to_pylist()
-        # Key (as an index; K: no key), run and number of occurrences of each cell.
+        # For each row of `sample.cells`: the key as an index (K: no key), the run, and the number
+        # of records.
         self._key: Int64 = pc.fill_null(encoded.indices, len(self.keys)).to_numpy().astype(np.int64)
         self._run, self._count = (sample.cells[name].to_numpy() for name in ("run", "count"))
         self._in_run = _sums(self._run, self._count, lengths.size).reshape(lengths.shape)
         self.read: Float64 = self._in_run.sum(axis=0)
         offsets = lengths.sum(axis=0)
         self._covered: Float64 = offsets / np.maximum(spans, 1)
-        # Assume that a partition without a run has as many records per offset as the others.
+        # If nothing was read from a partition, assume as many records per offset as in the others.
         density = self.read.sum() / offsets.sum()
         known = self.read / np.where(offsets > 0, self._covered, 1.0)
         self.records: Float64 = np.where(offsets > 0, known, density * spans)
         self.offsets_per_record: Float64 = np.maximum(spans / np.maximum(self.records, 1.0), 1.0)
-        #: Number of records in the window that each sampled record stands for.
+        #: Each sampled record represents this many records of the partition.
         self._scale: Float64 = self.records / np.maximum(self.read, 1.0)
-        # Distinct pairs of a key and a partition, and the number of sampled records of each pair.
+        # Each pair of a key and a partition once, and the number of sampled records of the pair.
         pairs, back = np.unique(
             self._key * self.partitions + self._run % self.partitions, return_inverse=True
         )
@@ -76,7 +80,7 @@ class KeyShares:
         self._seen = _sums(back, self._count, pairs.size)
 
     def _shares(self, worth: Float64) -> Float64:
-        """Return each key's share, (K + 1,).
+        """Return the share of each key, (K + 1,); the last share is that of records without a key.
 
         `worth` is the weight of one record in each partition, (P,).
         """
@@ -96,8 +100,8 @@ class KeyShares:
         Returns
         -------
         Rows with `key`: its bytes; `share`, `low`, `high`: its share of the window's records, with
-        a 90 % interval; `time_share`: its share of the consumers' time, None if not reported;
-        `partitions`: the partitions with this key.
+        a 90 % interval; `time_share`: its share of the consumers' processing time, None if unknown;
+        `partitions`: the partitions in which the key occurs.
         """
         every = np.ones(self.partitions)
         shares = self._shares(every)
@@ -121,10 +125,10 @@ class KeyShares:
         return rows
 
     def _variance(self, key: int) -> float:
-        """Return the variance of a key's share: between runs or records, whichever is larger.
+        """Return the variance of a key's share: from runs or from records, whichever is larger.
 
-        Neighbouring records often have the same key, so the records of a run are not independent.
-        Therefore runs are the clusters of a ratio estimate.
+        Neighbouring records often have the same key, so the records of a run (consecutive offsets)
+        are not independent. Therefore each run is treated as a cluster, as in a ratio estimate.
         """
         mine, read = self._key == key, np.maximum(self.read, 1.0)
         hits = _sums(self._run[mine], self._count[mine], self._in_run.size)
@@ -138,9 +142,9 @@ class KeyShares:
 
     @cached_property
     def placement(self) -> tuple[Partitioner, float]:
-        """The producers' partitioner, and the share of sampled keys that it explains.
+        """The producers' partitioner, and the share of sampled keys that it places correctly.
 
-        If murmur2 and CRC32 agree, as with one partition, murmur2 is assumed.
+        If murmur2 and CRC32 fit equally, as with a single partition, murmur2 is assumed.
         """
         key, partition = self._pairs
         placed: dict[Partitioner, float] = {}
@@ -148,37 +152,37 @@ class KeyShares:
             hashed = hashes[key]
             right = (hashed % self.partitions == partition)[hashed >= 0]
             placed[name] = float(right.mean()) if right.size else 1.0
-        name = max(placed, key=placed.__getitem__)  # the first, if both explain equally many
+        name = max(placed, key=placed.__getitem__)  # the first, if both are equal
         if placed[name] < _PLACED:
             return "unknown", placed[name]
         return ("assumed" if min(placed.values()) >= _PLACED else name), placed[name]
 
     @cached_property
     def _hashes(self) -> dict[Partitioner, Int64]:
-        """Hash of each key by partitioner, (K + 1,); -1 if its records go to any partition."""
+        """Partitioner to hashes of all keys, (K + 1,); -1 if a key may be in any partition."""
         java = [murmur2(key) & 0x7FFFFFFF for key in self.keys]
         librdkafka = [crc32(key) if key else -1 for key in self.keys]
         return {"murmur2": np.array([*java, -1]), "crc32": np.array([*librdkafka, -1])}
 
     def load_of(self, count: int, worth: Float64) -> Float64:
-        """Estimate the load of N partitions. Sampled records go where their keys are placed.
+        """Estimate the load of each partition if the topic had N partitions.
 
-        Rare keys of the sample also stand for keys that the sample missed. By Good and Turing's
-        estimate, a key that occurs r times would occur (r + 1) n(r + 1) / n(r) times in another
-        sample, if n(r) keys occur r times. A rare key's records beyond this number, and records
-        without a key, are spread evenly over the partitions to which keys of their present
-        partition can go.
+        The partitioner gives each sampled key its new partition. The sample misses some keys, so
+        rare keys in the sample have too large shares. By Good and Turing's estimate, a key that
+        occurs r times would occur (r + 1) n(r + 1) / n(r) times in another sample, if n(r) keys
+        occur r times. The records beyond this number, and records without a key, are spread evenly
+        over the partitions to which keys of their present partition can go.
 
         Parameters
         ----------
         count
-            N.
+            N, the number of partitions.
         worth
             Weight of a record of each present partition, shape (P,).
 
         Returns
         -------
-        Weighted records of the window in each of the N partitions, shape (N,).
+        Sum of the weights of all records in each of the N partitions, shape (N,).
         """
         key, partition = self._pairs
         hashed = self._hashes["crc32" if self.placement[0] == "crc32" else "murmur2"][key]
@@ -190,11 +194,11 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # keys of partition p go to partitions congruent to p
+        common = gcd(self.partitions, count)  # keys in p go to partitions congruent to p
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # add partitions without a run
+        load *= (self.records * worth).sum() / load.sum()  # include unsampled partitions
         return load
 
 

@@ -1,7 +1,7 @@
-"""Requests for plans: the analysis of samples makes requests, and decisions answer them.
+"""Requests for plans: the analysis of samples makes a request, and a decision answers it.
 
-Belongs here: the requests, and which of them are open. Belongs elsewhere: sampling and analysing
-(`fairlead.workflows`), cadences (`cohorts`), starting runs.
+Belongs here: the requests, and which of them no decision has answered yet. Belongs elsewhere:
+sampling and analysing (`fairlead.workflows`), cadences (`cohorts`), and starting planning runs.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,13 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """A request for a plan, because the plan's benefit would outweigh its moves.
+    """A request for a plan that would be worth its moves.
 
     Parameters
     ----------
     what
-        The diagnosis with its names; requests with the same text are the same request.
+        The diagnosis, with the names of members or partitions. Two requests with the same text are
+        regarded as the same request.
     why
         A sentence for people.
     """
@@ -27,14 +28,15 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class StandingRequest:
-    """A stored request, with the times of its samples.
+    """A stored request, with the times of the samples that led to it.
 
     Parameters
     ----------
     request
-        The request of the last sample.
+        The request to which the last sample led.
     since, at
-        Times of the first and last of the consecutive samples with this request; time-zone-aware.
+        Times of the first and of the last of the consecutive samples that led to this request;
+        time-zone-aware.
     """
 
     request: PlanRequest
@@ -51,8 +53,9 @@ def unanswered(
 ) -> dict[str, PlanRequest]:
     """Return the open requests: those that no decision has answered.
 
-    A decision after a request's last sample answers the request. A decision between its first and
-    last sample answers it only for the time `again`, in which the plan may wait for approval.
+    A decision answers a request permanently if it was made after the last sample that led to the
+    request. If further samples led to the same request after the decision, it answers the request
+    only for the time `again`, because the plan may still wait for approval.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ def unanswered(
     decided_at
         Group to the time of its last decision, if any.
     again
-        Time after which the same request is open again.
+        Time after a decision until the same request is open again.
 
     Examples
     --------

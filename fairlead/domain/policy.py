@@ -33,7 +33,7 @@ _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
 
-#: Keys of a policy that are also options of assignors: they apply to all assignors that have them.
+#: Keys of a policy that set the option of the same name in each assignor that has such an option.
 SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
@@ -68,7 +68,7 @@ class _Rule(BaseModel):
 
 
 class Approval(_Rule):
-    """Conditions for automatic approval; if `automatic` is false, a person approves each plan."""
+    """Conditions for automatic approval. If `automatic` is false, a person approves each plan."""
 
     automatic: bool = False
     max_moves: int | None = Field(default=None, ge=0, description="Maximum number of moves.")
@@ -105,8 +105,9 @@ class RackPrice(_Rule):
 class Policy(_Rule):
     """How to plan the groups that match a pattern.
 
-    If several policies match a group, the policy whose pattern has the most literal characters
-    applies; among equals, the first in the file. The others have no effect.
+    If the patterns of several policies match a group, the policy whose pattern has the most literal
+    characters applies. If several have equally many, the first of them in the file applies. The
+    other policies have no effect on the group.
     """
 
     groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
@@ -200,7 +201,7 @@ class Policy(_Rule):
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, value: Any) -> Any:
-        """Convert false to None, and refuse true, which does not name who checks."""
+        """Convert false to None, and refuse true: it does not say who compares the people."""
         if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '
@@ -211,7 +212,7 @@ class Policy(_Rule):
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, value: Any) -> Any:
-        """Parse a price here, because pydantic would also report that it is not a string."""
+        """Parse a price here: pydantic would also complain that an invalid one is not a string."""
         if isinstance(value, RackPrice) or value in ("ignore", "prefer"):
             return value
         if not isinstance(value, dict):
@@ -224,7 +225,7 @@ class Policy(_Rule):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        """Refuse contradictions, and options that assignors do not accept."""
+        """Refuse contradictory settings, and options that an assignor does not accept."""
         from assignors.registry import ASSIGNORS  # noqa: PLC0415 - as above
 
         for name, options in self.options.items():

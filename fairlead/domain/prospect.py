@@ -1,6 +1,6 @@
-"""Forecasts of a group for any plan, from its analysis.
+"""Forecasts of a group under any plan, from the group's analysis.
 
-They allow comparing an earlier plan with a new plan by the same figures.
+With such forecasts, an earlier plan can be compared with a new one by the same figures.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fairlead.domain.as_problem import Shares, assignment_of, planned
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """The outlook of a group, and the horizon in seconds of its forecasts."""
+    """What forecasts of a group need: partitions, expected loads, and the horizon in seconds."""
 
     problem: Problem
     outlook: Outlook

@@ -1,10 +1,11 @@
-"""Reconciliation: the next step of a group whose plan topic and database may differ.
+"""Reconciliation: how to make the plan topic agree with the database, group by group.
 
-Belongs here: the table of steps, as a pure function. Belongs elsewhere: reading the topic and the
-database, or carrying out a step (`fairlead.workflows.reconciling`).
+Belongs here: a table from the situation of a group to the next step. Belongs elsewhere: reading the
+topic and the database, and carrying out a step (`fairlead.workflows.reconciling`).
 
 The table also covers the situations after a crash, after a lost response, after another program
-wrote a record, and when a lease is due. Each step leads to another row of the table.
+wrote a record, and when a lease must be renewed. Each step changes the situation, so that another
+row of the table applies next.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import Final
 
 from fairlead.wire.record import Kind
 
-#: Seconds. Maximum time from any kind of approval to the publication.
+#: Seconds. Maximum time from an approval, by a person or a policy, to the publication.
 PUBLISHED_WITHIN_S: Final = 30
 #: Name of the sensor that reconciles groups; messages after an approval mention it.
 SENSOR: Final = "approved_plans"
@@ -27,7 +28,7 @@ WHO_TRIES_AGAIN: Final = f"the sensor {SENSOR} tries again"
 
 
 class Action(Enum):
-    """What a step does."""
+    """What to do for a group in the next step."""
 
     NOTHING = auto()
     SEND = auto()
@@ -39,7 +40,7 @@ class Action(Enum):
 
 
 class Lease(Enum):
-    """Whether a published plan's lease is to be renewed."""
+    """Whether the lease of a published plan must be renewed now."""
 
     HOLDS = auto()
     DUE = auto()
@@ -55,10 +56,10 @@ class Objection:
     reason
         A sentence.
     ends
-        Whether the objection makes the plan permanently stale; False: the plan waits, and is tried
-        again.
+        Whether the plan is permanently stale and is never sent. False: sending is tried again
+        later.
     passing
-        Whether the reason is temporary, like a rebalance.
+        Whether the reason will pass soon, like a rebalance.
     """
 
     reason: str
@@ -68,30 +69,32 @@ class Objection:
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """State of a group in the database, in the topic and at the broker.
+    """State of a group in the database, in the plan topic and at the broker.
 
     Parameters
     ----------
     on_its_way
-        Kind of the record in the outbox, which may or may not have been sent; None: no record.
+        Kind of the record in the outbox (the database's records to be sent): the record may already
+        have been sent. None: the outbox has no record.
     arrived
-        Whether that record is in the topic.
+        Whether the record in the outbox has arrived in the topic.
     approved
-        Whether an approved plan waits for publication.
+        Whether an approved plan waits to be published.
     objection
-        Objection to sending the plan that is in the outbox or approved.
+        The objection, if any, to sending the plan in the outbox or the approved plan.
     followed
-        Kind of the record that the database last stored as sent: a plan, or a withdrawal.
+        Kind of the last record that was sent, according to the database: a plan, or a withdrawal.
     difference
-        How the group's newest record in the topic differs from that record; empty if equal.
+        How the group's newest record in the topic differs from the one in `followed`; empty if it
+        does not.
     damage
-        The error of the published plan's stored document; empty if it is intact.
+        What is wrong with the stored document of the published plan; empty if it is intact.
     lease
-        Lease of the published plan.
+        Whether the lease of the published plan must be renewed.
     exists
         Whether the group exists; True if the broker was not asked.
     withdrawal
-        Why the published plan is to be withdrawn; empty if it is not.
+        Why the published plan must be withdrawn; empty if it need not be.
     """
 
     on_its_way: Kind | None = None
@@ -123,7 +126,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next step of a group, with the reason if the situation does not imply one."""
+    """The next step of a group, and the reason; no reason if the situation is reason enough."""
 
     action: Action
     reason: str = ""
@@ -136,7 +139,7 @@ _GOING: Final = (
 )
 #: Condition of a situation, action, reason. The first row whose condition is true decides.
 TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Situation], str]]]] = (
-    # There is a record in the outbox, which may or may not have been sent.
+    # There is a record in the outbox. Whether it has been sent is unknown.
     (lambda of: of.on_its_way and of.arrived, Action.FINISH, lambda _: ""),
     (lambda of: of.on_its_way == "withdrawn", Action.WITHDRAW, lambda _: ""),
     (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),
@@ -155,12 +158,12 @@ TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Sit
         Action.WITHDRAW,
         lambda _: _GONE,
     ),
-    # Nothing changes, so the topic should have the record that was last sent.
+    # There is nothing new to send, so the topic should have the record that was last sent.
     (lambda of: of.damage and (of.difference or of.due), Action.ALARM, lambda of: of.damage),
     (lambda of: of.difference, Action.RENEW, lambda of: of.difference),
     (lambda of: of.due and of.exists, Action.RENEW, lambda _: ""),
     (lambda of: of.due, Action.ALARM, lambda _: _GOING),
-    # An approved plan waits, because it is frozen or cannot be checked now.
+    # An approved plan must wait, because the group is frozen or the plan cannot be checked now.
     (lambda of: of.approved, Action.ALARM, lambda of: of.why),
     (lambda _: True, Action.NOTHING, lambda _: ""),
 )
@@ -182,7 +185,7 @@ def decide(group: Situation) -> NextStep:
 
 
 def renewed_after(lease: timedelta) -> timedelta:
-    """Return the age at which to renew a lease: a third of it, so that two renewals may fail.
+    """Return the age at which to renew a lease: a third of its length. Then two renewals may fail.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Sampling a topic's records: which offsets to read, and the records read.
+"""Samples of a topic's records: which offsets to read, and the records that were read.
 
-Belongs here: choosing runs of offsets that are spread evenly over time and partitions. Belongs
-elsewhere: reading them (`fairlead.kafka.record_sample`), and estimates from a sample
-(`fairlead.domain.key_shares`).
+Belongs here: choosing runs (ranges of consecutive offsets) that are spread evenly over time and
+partitions. Belongs elsewhere: reading the records (`fairlead.kafka.record_sample`), and estimates
+from a sample (`fairlead.domain.key_shares`).
 """
 
 from dataclasses import dataclass
@@ -15,16 +15,18 @@ import pyarrow as pa
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 
-#: Rows count how often a key occurs in a run. `run` is the run's number, see `Runs`; `key` is null
-#: for records without a key. Several rows may have the same run and key.
+#: A row has a run, a key and the number of records with this key in the run. `run` is the run's
+#: number (see `Runs`). `key` is null for records without a key. Several rows may have the same run
+#: and key.
 CELLS: Final = pa.schema({"run": pa.int64(), "key": pa.binary(), "count": pa.int64()})
-#: Minimum number of turns; from fewer, the variance between runs cannot be estimated.
+#: Minimum number of runs of each partition: with fewer, the variance between runs could not be
+#: estimated.
 _FEWEST: Final = 8
 
 
 @dataclass(frozen=True, eq=False)
 class LogWindow:
-    """The part of a topic's log that is sampled; the topic has P partitions.
+    """The part of a topic's log from which records are sampled; the topic has P partitions.
 
     Parameters
     ----------
@@ -43,20 +45,21 @@ class LogWindow:
 
     @property
     def spans(self) -> Int64:
-        """Number of offsets in each partition, shape (P,); an offset may have no record."""
+        """Number of offsets in each partition, shape (P,). Some offsets may have no record."""
         return self.end - self.begin
 
 
 class Runs(NamedTuple):
-    """Runs of offsets to read, one of each partition in each of T turns, int64 of shape (T, P).
+    """Ranges of offsets to read: in each of T turns, one from each of P partitions.
 
-    Run number t P + p belongs to partition p in turn t. A partition's runs are in random order, so
-    that the first turns are a fair sample if reading stops early.
+    Run number t P + p belongs to partition p in turn t. The runs of a partition are in random
+    order. So the first turns are a fair sample if reading stops early.
 
     Parameters
     ----------
     begin, stop
-        First offset, and the offset after the last. Both are the same if a run is empty.
+        First offset of each run, and the offset after its last, int64 of shape (T, P). Both are the
+        same if a run is empty.
     """
 
     begin: Int64
@@ -88,7 +91,7 @@ class RecordSample:
 
 
 def plan_runs(window: LogWindow, records: int, runs: int, *, seed: int = 0) -> Runs:
-    """Divide each partition into equal stretches, and choose a random run in each stretch.
+    """Divide each partition into stretches of equal length, and choose a random run in each.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Decisions and plans: drafts before they are stored, and stored values.
+"""Decisions and plans: as drafts before they are stored, and as stored.
 
 Belongs here: drafts of decisions, and stored plans with integrity checks. Belongs elsewhere: SQL
 (`fairlead.store`), and the document's format (`fairlead.wire.document`).
@@ -40,17 +40,18 @@ class Findings:
     consumers_wanted, consumers_why
         Number of consumers that are enough, and the reason. None: unknown, or more would not help.
     costs
-        Known costs of records, as returned by `Costs.intervals`.
+        Costs of records that are known, as returned by `Costs.intervals`.
     remembered_costs
-        Costs for the next analysis, as returned by `Costs.rows`.
+        Costs to be remembered for the next analysis, as returned by `Costs.rows`.
     reported
         Reported work as JSON, as returned by `MeasuredWork.row`; empty if there is none.
     capacities
-        Member to its capacity, for the next analysis.
+        Member to its capacity, to be remembered for the next analysis.
     seen
-        The sample, to be stored as the group's last one; None in planning runs.
+        The analysed sample, to be stored as the group's newest one; None in planning runs.
     kept
-        The same sample if it is also stored in the group's history (`StoredSample.is_news`).
+        The analysed sample, if it must also be stored in the group's history (see
+        `StoredSample.is_news`); else None.
     """
 
     diagnosis: str
@@ -107,20 +108,21 @@ def capacities_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Capacity]:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberLoad:
-    """Load and capacity of one member in an analysis, in usual records a second.
+    """Load and capacity of one member in an analysis, in cost-weighted records a second.
 
-    Pages show shares of these values, never this unit.
+    Pages show only ratios of these values, because readers do not know this unit.
 
     Parameters
     ----------
     before, after
         Arrivals in the member's present partitions, and in its planned partitions.
     capacity
-        Its capacity in the forecast; 0 if no member's capacity is known.
+        The capacity on which the forecast is based; 0 if no member's capacity is known.
     seen
-        Its known capacity, or a lower bound of it, from samples; None: unknown.
+        The capacity, or a lower bound of it, that samples show; None: unknown.
     measured
-        Whether `seen` was measured at the member's limit. If not, `capacity` is an assumption.
+        Whether `seen` was measured while the member was at its limit. If not, `capacity` is an
+        assumption.
     """
 
     before: float
@@ -131,23 +133,23 @@ class MemberLoad:
 
     @property
     def used_before(self) -> float | None:
-        """Utilisation with the present partitions."""
+        """Utilisation of the member with its present partitions; None if its capacity is 0."""
         return self.before / self.capacity if self.capacity else None
 
     @property
     def used_after(self) -> float | None:
-        """Utilisation with the planned partitions."""
+        """Utilisation of the member with its planned partitions; None if its capacity is 0."""
         return self.after / self.capacity if self.capacity else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analysed:
-    """Input of the decision on a plan; stored with the plan.
+    """Values on which the decision for a plan was based. They are stored with the plan.
 
     Parameters
     ----------
     members
-        Every member's load.
+        Member to its load.
     costs, reported
         As in `Findings`.
     statuses
@@ -162,18 +164,18 @@ class Analysed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decision:
-    """The decision on a group in a snapshot. A decision to plan is a `PlanDraft`.
+    """The decision for a group in a snapshot. If a plan is proposed, it is a `PlanDraft`.
 
     Parameters
     ----------
     group, snapshot_id, snapshot_at
         The group and its snapshot; `snapshot_at` is time-zone-aware.
     outcome, reason
-        The outcome, and a sentence that explains it.
+        The outcome (`plan`, `no change` or `failed`), and a sentence that explains it.
     observed
-        Metrics of the present assignment; None if it is not known.
+        Metrics of the present assignment; None if this assignment is not known.
     candidates
-        Results of the policy's assignors.
+        The result of each assignor in the group's policy.
     findings
         The findings of the analysis; None if the group was not analysed.
     """
@@ -190,14 +192,14 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlanDraft(Decision):
-    """The decision to propose a plan, with all of the plan except its version.
+    """The decision to propose a plan, with everything in the plan except its version.
 
     Parameters
     ----------
     assignor
         The assignor whose candidate was chosen.
     predicted
-        Metrics of the plan's assignment in the snapshot.
+        Metrics of the plan's assignment, computed from the snapshot.
     moves
         Partitions whose owner changes, a row each: topic string, partition int32,
         previous_member string, member string, weight double, reason string. The last two columns
@@ -211,11 +213,11 @@ class PlanDraft(Decision):
     shadow
         Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
-        The earlier version with the same assignment, for rollbacks; else None.
+        For rollbacks, the earlier version to whose assignment this plan returns; else None.
     request_id
-        The request on a page that led to this plan, if any.
+        The request that somebody made on a page and that led to this plan, if any.
     prospect
-        Forecasts for comparing this plan with others; None if the group was not analysed.
+        For forecasts of this plan and of other plans; None if the group was not analysed.
     statuses
         Statuses of the group's partitions in the snapshot.
     loads
@@ -241,7 +243,7 @@ class PlanDraft(Decision):
 
     @property
     def analysed(self) -> Analysed | None:
-        """Input of the decision; None if the group was not analysed."""
+        """Values on which the decision was based; None if the group was not analysed."""
         if not self.loads or self.findings is None:
             return None
         findings = self.findings
@@ -253,7 +255,7 @@ class PlanDraft(Decision):
         )
 
     def document(self, version: int, plan_id: UUID, created_at: datetime) -> PlanDocument:
-        """Return the plan document for a version."""
+        """Return the plan document, given the plan's version, id and creation time."""
         return PlanDocument(
             group=self.group,
             version=version,
@@ -270,22 +272,24 @@ class PlanDraft(Decision):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
-    """One version of a group's plan, as stored.
+    """One version of a group's plan, as it is stored.
 
     Parameters
     ----------
     reason
-        Why the plan was made, and why from the chosen candidate.
+        Why the plan was made, and why this candidate was chosen.
     document
         The exact bytes that are published.
     sha256, approved_sha256
-        The stored hash of `document`, and the approved hash; None: not approved.
+        The hash of `document` that was stored with it, and the hash that was approved; None: not
+        approved.
     topic, partition, record_offset
         Position of the plan's record; None if it is not published.
     four_eyes, shadow, rolled_back_from
         As in `PlanDraft`.
     lease_until
-        Time until which consumers follow the plan if the lease is not renewed; None: not followed.
+        Time at which consumers stop following the plan unless the lease is renewed; None: consumers
+        do not follow the plan.
     """
 
     group: str
@@ -311,11 +315,11 @@ class StoredPlan:
 
     @property
     def was_followed(self) -> bool:
-        """Whether consumers followed this plan earlier, so that a rollback can return to it."""
+        """Whether consumers followed this plan earlier. A rollback can return to it."""
         return self.state in {"superseded", "withdrawn"}
 
     def expired(self, now: datetime) -> bool:
-        """Whether the plan can no longer be approved or published at `now` (time-zone-aware)."""
+        """Return whether `now` (time-zone-aware) is too late to approve or publish the plan."""
         return self.expires_at is not None and now >= self.expires_at
 
     def verify(self) -> PlanDocument:
@@ -324,8 +328,8 @@ class StoredPlan:
         Raises
         ------
         TamperedPlanError
-            The document's hash differs from the stored or the approved hash, or the document is
-            another plan's.
+            The hash of the document differs from the stored or from the approved hash, or the
+            document belongs to another plan.
         InvalidPlanError
             The document is not valid.
         """
@@ -347,14 +351,15 @@ class StoredPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredDecision:
-    """A decision on a group, as stored.
+    """A decision for a group, as it is stored.
 
     Parameters
     ----------
     plan
         The proposed plan; None unless the outcome is `plan`.
     created
-        Whether this call stored the decision; False: the snapshot already had one.
+        Whether the decision was stored now; False: the snapshot already had a decision for the
+        group.
     """
 
     group: str
@@ -367,16 +372,17 @@ class StoredDecision:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeenAdoption:
-    """The share of a published plan that its consumers follow.
+    """To what extent the consumers of a group follow its published plan.
 
     Parameters
     ----------
     group, version
-        The plan.
+        The group, and the version of its plan.
     observed_at
         Time at which the owners were read.
     planned, as_planned
-        Number of partitions with a planned owner, and number of those that this owner owns.
+        Number of partitions to which the plan gives an owner, and number of these that have this
+        owner.
     """
 
     group: str
@@ -387,7 +393,7 @@ class SeenAdoption:
 
     @property
     def adherence(self) -> float | None:
-        """Share of planned partitions that have their planned owner."""
+        """Share of the plan's partitions that are owned by the planned member."""
         return adherence(self.as_planned, self.planned)
 
 
@@ -400,7 +406,7 @@ class MeasuredLag:
     lags
         Topic to the lags of its partitions, in records.
     statuses
-        Statuses that occur, each once.
+        The different statuses of the partitions.
     """
 
     lags: Mapping[str, npt.NDArray[np.float64]]

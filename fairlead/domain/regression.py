@@ -1,26 +1,28 @@
 """Regression check: whether a plan made its group worse.
 
-Belongs here: the verdict with its evidence. Belongs elsewhere: rolling back
+Belongs here: whether a plan is a regression, with evidence. Belongs elsewhere: rolling back
 (`fairlead.workflows.automatic_rollback`), and analysing the present (`analysis`).
 
-The records that arrived since the plan are replayed with the owners and the measured speeds from
-before the plan, in a model that treats records as a fluid. The plan is a regression if the group
-fell further behind than the replay, both since the plan and at the horizon, by more than the sum of
-the replay's error and a tenth of the replay's change. The error has three parts, each in seconds of
-time lag over the objective, summed over partitions:
+A replay computes what would have happened without the plan: the owners from before the plan read
+the records that arrived since then, at the speeds measured before the plan. (The model treats
+records as a fluid.) The plan is a regression if the group has fallen further behind than in the
+replay, both by now and at the horizon. The difference must exceed the error of the replay plus a
+tenth of the replay's change. The error has three parts, each in seconds of time lag over the
+objective, summed over partitions:
 
-- *hindcast*: the difference between the measurements and a replay of the time before the plan.
-- *bystanders*: members to which the plan gave no partition. If they fell further behind than in a
-  replay since the plan, the plan is not the cause, but for example a deploy or a slower network.
-  The same error is assumed for all partitions.
-- *resolution*: the time lag of each partition is known only to within the age of its commit.
+- *hindcast*: by how much a replay of the time before the plan differs from the measurements.
+- *bystanders*: members to which the plan gave no partition. If they have fallen further behind than
+  in a replay with the present owners, the cause is not the plan, but for example a deployment or a
+  slower network. The same error is assumed for all other members.
+- *resolution*: the time lag of a partition is known only to within the age of its last commit.
 
-The plan is also a regression if more partitions are over the objective than in the replay, now and
-at the horizon, by more than the number for which the replay is wrong (by hindcast and bystanders),
-and if the plan saves less time lag than is required of a plan (`thresholds.BETTER`).
+The plan is also a regression if more partitions exceed the objective than in the replay, both now
+and at the horizon, and if the plan saves less time lag than is required of a plan
+(`thresholds.BETTER`). The difference must exceed the number of partitions for which the replay is
+wrong (by hindcast and bystanders).
 
-A member that was never at its limit counts with the speed that it reached, so the replay tends to
-be pessimistic. There is no verdict if members joined or left since the plan.
+For a member that was never at its limit, the replay uses the highest speed seen, so it tends to be
+pessimistic. There is no verdict if members joined or left since the plan.
 """
 
 from collections.abc import Sequence
@@ -42,24 +44,25 @@ from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, SampleS
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED
 
-#: Number of consecutive samples that must show a regression.
+#: A regression is certain if this many consecutive samples show it.
 IN_A_ROW: Final = 2
-#: Minimum difference between group and replay, as a share of the replay's change.
+#: The group must differ from the replay by more than this share of the replay's change.
 CLOSE: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A plan that made its group worse.
+    """Evidence that a plan made its group worse.
 
     Parameters
     ----------
     evidence
-        A sentence.
+        A sentence with the figures.
     owner
         The owners before the plan, int32 of shape (P,).
     sure
-        Whether `IN_A_ROW` samples show the regression. Until then, the group gets no new plan.
+        Whether `IN_A_ROW` consecutive samples show the regression. If not yet, the group gets no
+        new plan.
     """
 
     evidence: str
@@ -68,17 +71,17 @@ class Regression:
 
 
 def find_regression(question: Question) -> Regression | None:
-    """Return a regression if the plan that the group follows caused one; None: no evidence.
+    """Return evidence that the present plan made its group worse; None: there is none.
 
     Parameters
     ----------
     question
-        Present input of the analysis; its samples begin well before `changed_at`.
+        Input of an analysis of the group now. The samples begin well before `changed_at`.
 
     Notes
     -----
-    There is no verdict until the group has followed the plan for `SAMPLES_NEEDED` samples, or if an
-    earlier owner is no longer a member.
+    None is also returned before the group has followed the plan for `SAMPLES_NEEDED` samples, and
+    if an owner from before the plan is no longer a member.
     """
     regression = _at_last_sample(question)
     if regression is None:
@@ -133,7 +136,7 @@ def _at_last_sample(question: Question) -> Regression | None:
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Return whether more partitions exceed the objective than in the replay, for little gain."""
+    """Return whether more partitions than in the replay exceed the objective, with little gain."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
@@ -153,9 +156,10 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples up to the plan, and those since; both have the last one before the plan.
+    """Return the samples before the plan and those since; both include the last one before it.
 
-    None if it is too early or too late for a verdict, or a member joined or left.
+    None if there are too few samples before the plan or since then, if the owners have changed
+    again, or if a member joined or left.
     """
     changed_at, problem = question.changed_at, question.problem
     if changed_at is None:
@@ -170,7 +174,7 @@ def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     if owned.any() or np.array_equal(old, new):
         return None
     if (series.owner[behind[-SAMPLES_NEEDED:]] != old).any():
-        return None  # the owners before the plan had the partitions for too short a time
+        return None  # the former owners had the partitions for too short a time
     rows = series.owner[first:]
     if ((rows >= 0) & (rows != old) & (rows != new)).any():
         return None
@@ -185,7 +189,7 @@ def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
 
 @dataclass(frozen=True, eq=False)
 class _Replay:
-    """Replay of P partitions, M members and S steps since the plan; amounts are in usual records.
+    """Replay of P partitions, M members and S steps since the plan, in cost-weighted records.
 
     Parameters
     ----------
@@ -194,9 +198,10 @@ class _Replay:
     old
         The owners before the plan, int32 of shape (P,).
     speeds
-        Measured before the plan, usual records a second, float64 of shape (M,).
+        Speeds before the plan, cost-weighted records a second, float64 of shape (M,).
     at
-        Times of the last sample before the plan and of those since, float64 of shape (S + 1,).
+        Times of the last sample before the plan and of all samples since, float64 of shape (S +
+        1,).
     arrived
         Arrivals of each step, float64 of shape (S, P); 0 for partitions that are not `free`.
     waited
@@ -204,14 +209,15 @@ class _Replay:
     usual
         Arrivals a second before the plan, float64 of shape (P,).
     began
-        Time lag over the objective when the plan took effect, float64 of shape (P,).
+        By how much the time lag exceeded the objective when the plan took effect, float64 of shape
+        (P,).
     free
         Partitions that are replayed, bool of shape (P,): all except stuck or throttled partitions,
         and those of silent members.
     hindcast_s, misjudged
-        Errors of a replay of the time before the plan: the error of the time lag, summed over
-        partitions; and the number of partitions over the objective only in the measurements or
-        only in the replay.
+        How wrong a replay of the time before the plan is. `hindcast_s`: error of the time lag,
+        summed over partitions. `misjudged`: number of partitions that exceed the objective either
+        in the measurements or in the replay, but not in both.
     """
 
     analysis: Analysis
@@ -241,7 +247,7 @@ class _Replay:
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
-        # The hindcast covers the time since the owners before the plan took over.
+        # The hindcast begins when all partitions had the owners from before the plan.
         others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
         first = int(others[-1]) + 1 if others.size else 0
         then = recent.last(recent.now - float(recent.at[first]), 1)
@@ -273,7 +279,7 @@ class _Replay:
 
     @property
     def outlook(self) -> Outlook:
-        """The outlook with the present owners and the arrival rates since the plan."""
+        """The expected loads and capacities, with the mean arrival rates since the plan."""
         seconds = float(self.at[-1] - self.at[0])
         came = self.arrived.sum(axis=0)
         return replace(
@@ -292,12 +298,12 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Replayed time lag with the owners before the plan: at the plan and now, shape (2, P)."""
+        """Replayed time lag with the former owners, when the plan took effect and now, (2, P)."""
         return self._time_lag_s(self.old)
 
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
-        """Replayed time lag with the present owners: at the plan and now, shape (2, P)."""
+        """Replayed time lag with the present owners, when the plan took effect and now, (2, P)."""
         return self._time_lag_s(self.new)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
@@ -307,40 +313,47 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return by how much each partition's time lag over the objective grew since the plan."""
+        """Return by how much each partition's time lag over the objective grew in the replay."""
         increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
         return increase
 
     def bystanders_s(self) -> float:
-        """Return how much further bystanders fell behind than in the replay, seconds."""
+        """Return the error of the replay in seconds, estimated from bystanders.
+
+        Bystanders are members to which the plan gave no partition: the error is how much further
+        they fell behind than in the replay.
+        """
         increase = _excess(self.analysis.outlook.time_lag_s, self.objective_s) - self.began
         return self._of_all(np.maximum(increase - self.became(self.time_lag_replayed_s), 0.0))
 
     def bystanders(self) -> float:
-        """Return for how many partitions of bystanders only the replay is within the objective."""
+        """Return for how many partitions the replay is wrong, estimated from bystanders.
+
+        The replay is wrong for a bystander's partition that exceeds the objective only in reality.
+        """
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))
 
     def _of_all(self, values: Float64 | Mask) -> float:
-        """Return the sum of bystanders' values, scaled up from their partitions to all."""
+        """Return the sum of the values of bystanders' partitions, scaled up to all partitions."""
         receivers = np.unique(self.new[self.new != self.old])
         theirs = ~np.isin(self.new, receivers) & (self.new >= 0) & self.free
         return float(values[theirs].sum()) * self.new.size / max(int(theirs.sum()), 1)
 
     def age_s(self) -> Float64:
-        """Return the maximum age of the commit of each partition, float64 of shape (P,)."""
+        """Return how old the last commit of each partition can be, seconds, float64 (P,)."""
         explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
         return of_owner(explained_s, self.new, none=0.0)
 
     def resolution_s(self) -> float:
-        """Return the sum of `age_s` over partitions that are over the objective."""
+        """Return the sum of `age_s` over all partitions that exceed the objective."""
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return float(self.age_s()[over].sum())
 
     def ahead_s(self, horizon_s: float) -> tuple[Float64, Float64]:
-        """Return the time lag of each partition at a horizon, with the present and the old owners.
+        """Return the forecast time lag of each partition, with the present and with the old owners.
 
-        With the present owners, the lower bound of the forecast is used (`sure_time_lag`).
+        For the present owners, fewer arrivals than estimated are assumed (`sure_time_lag`).
         """
         expected, time_lag_s = self.outlook, self.time_lag_before_s[1]
         before = replace(
@@ -358,9 +371,10 @@ class _Replay:
 def _speeds(
     members: Sequence[str], recent: SampleSeries, commits: Commits, analysis: Analysis
 ) -> Float64:
-    """Return each member's speed before the plan; a lower bound if it was not at its limit.
+    """Return each member's speed before the plan; a lower bound if it was never at its limit.
 
-    If the member was at its limit since the plan, and faster, this newer speed replaces the bound.
+    If only a lower bound is known, and the member has been at its limit since the plan, the speed
+    since then is used if it is higher.
     """
     then, now = (
         observed_capacities(recent, commits),
@@ -384,7 +398,7 @@ def _time_lag_s(
     owner: Int32,
     speeds: Float64,
 ) -> Float64:
-    """Return the replayed time lag of each of P partitions at the first and last of S + 1 times.
+    """Return the replayed time lag of P partitions at the first and at the last of S + 1 times.
 
     All partitions of a member have the same time lag, because members read in the order of arrival.
     The backlog at the first time is assumed to have arrived at the rate `before`.
@@ -409,7 +423,7 @@ def _time_lag_s(
 
 
 def _excess(time_lag_s: Float64, objective_s: float) -> Float64:
-    """Return the time lag over the objective, seconds."""
+    """Return by how much the time lag exceeds the objective, in seconds; at least 0."""
     return np.maximum(time_lag_s - objective_s, 0.0)
 
 

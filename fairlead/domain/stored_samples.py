@@ -1,7 +1,8 @@
 """Samples of a group in Postgres, and the group's history as arrays.
 
-Belongs here: which samples are stored, and functions of many samples. Belongs elsewhere: writing
-and reading samples (`fairlead.store.group_history`), drawing them (`fairlead.surfaces.plots`).
+Belongs here: which samples are stored, and what is computed from many samples. Belongs elsewhere:
+writing and reading samples (`fairlead.store.group_history`), drawing them
+(`fairlead.surfaces.plots`).
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from assignors.problem import kafka_order
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask
 from fairlead.domain.history import THINNED_TO
 
-#: Shown as the owner of partitions that have no owner.
+#: Shown in place of an owner if a partition has none.
 NOBODY: Final = "nobody"
 
 
@@ -31,7 +32,7 @@ class LastStored(NamedTuple):
 def digest_of(
     topics: Sequence[str], counts: Sequence[int], members: Sequence[str], owner: Sequence[int]
 ) -> int:
-    """Return a signed 8-byte hash, which differs if partitions, members or owners differ."""
+    """Return a signed 8-byte hash of partitions, members and owners, to detect changes."""
     text = repr([list(part) for part in (topics, counts, members, owner)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
@@ -47,7 +48,7 @@ class StoredSample:
     digest
         Hash of the sample's partitions, members and owners, from `digest_of`.
     forecast_time_lag_s, utilisation
-        The forecast; None if too little is known for one.
+        The forecast; None if too little is known.
     group_type, protocol
         As Kafka returns them: `classic` or `consumer`, and the assignor's name.
     topics, counts
@@ -58,7 +59,7 @@ class StoredSample:
         Index into `members` for each partition; -1: no owner.
     lag, arrival_rate, behind_s, capacity_share
         For each partition: lag in records; records written a second; age of the next record to be
-        read, in seconds; arrivals as a share of its owner's capacity, NaN if not known.
+        read, in seconds; arrivals as a share of the owner's capacity. NaN: not known.
     """
 
     at: datetime
@@ -77,10 +78,10 @@ class StoredSample:
     capacity_share: Sequence[float]
 
     def is_news(self, last: LastStored | None) -> bool:
-        """Return whether to store the sample in the history.
+        """Return whether the sample is to be stored in the group's history.
 
-        The history has the first sample in each 15 minutes, the first with a forecast, and every
-        sample whose partitions, owners or members differ from the last stored sample.
+        It is stored if it is the first in a quarter of an hour, if it has a forecast and `last` has
+        none, or if it differs from `last` in partitions, owners or members.
         """
         interval_s = THINNED_TO.total_seconds()
         return (
@@ -113,7 +114,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class GroupHistory:
-    """L samples of a group, with the P partitions and M members of any of them.
+    """L samples of a group, with all P partitions and M members that occur in them.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class GroupHistory:
         Whether each sample has each member, bool of shape (L, M).
     lag, arrival_rate, behind_s, capacity_share
         As in `StoredSample`, float64 of shape (L, P). NaN if the sample does not have the
-        partition. All but `lag` are also NaN if the sample has no forecast.
+        partition. If the sample has no forecast, only `lag` is known.
 
     Examples
     --------
@@ -188,9 +189,9 @@ class GroupHistory:
         return cls(at, names, tuple(members), owner, present, lag, *others)
 
     def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
-        """Return the sum or the maximum of each member's values, of shape (L, M).
+        """Return the sum of each member's values or, if `worst`, their maximum, of shape (L, M).
 
-        NaN if the sample does not have the member, or has no values.
+        NaN if a sample does not have the member or any value.
         """
         result = np.zeros(self.present.shape)
         sample, partition = np.nonzero((self.owner >= 0) & ~np.isnan(values))
@@ -206,7 +207,7 @@ class GroupHistory:
         return NOBODY if owner < 0 else self.members[owner]
 
     def changes(self) -> list[Change]:
-        """Return changes of owners and members, newest first. Each is one or more rebalances."""
+        """Return changes of owners and members, newest first."""
         moved = self.owner[1:] != self.owner[:-1]
         other = self.present[1:] != self.present[:-1]
 
@@ -232,12 +233,12 @@ class GroupHistory:
 
 
 def largest(names: Sequence[str], values: Float64, count: int) -> dict[str, list[float | None]]:
-    """Return the `count` names with the highest peaks, in the order of `names`, with their values.
+    """Return the values of the `count` names with the highest maximum, in the order of `names`.
 
     Parameters
     ----------
     values
-        Of shape (L, K) for K names. NaN: not known; None in the result.
+        Values of K names, of shape (L, K). NaN: not known. The result has None instead.
     count
         Maximum number of names.
 

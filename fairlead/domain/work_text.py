@@ -1,6 +1,6 @@
-"""Text about reported work: the time per record, and how busy consumers are.
+"""Texts about reported work: the time per record, and how busy consumers are.
 
-Belongs here: the text for a partition and for a group. Belongs elsewhere: computing the figures
+Belongs here: texts for a partition and for a group. Belongs elsewhere: computing the figures
 (`fairlead.domain.analysis.reported_work`), and the sentences of a diagnosis
 (`fairlead.domain.analysis.work_words`).
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.common.words import listed, milliseconds, percent
 from fairlead.domain.figures import FIGURES
 
-#: Maximum number of topics, partitions and consumers in a text.
+#: Maximum number of topics, of partitions and of consumers in a text.
 _NAMED: Final = 3
 #: A text lists a partition if its time differs from the topic's median by at least this factor.
 _DEVIATES: Final = 1.5
@@ -24,8 +24,8 @@ def time_per_record(row: Mapping[str, Any]) -> str | None:
     Parameters
     ----------
     row
-        `seconds_per_record`, `seconds_low` and `seconds_high`, as reported; and `cost`, used if
-        consumers do not report.
+        `seconds_per_record`, `seconds_low` and `seconds_high`, as reported; and `cost`, which is
+        used if nothing was reported.
 
     Examples
     --------
@@ -48,7 +48,8 @@ def times_by_partition(
     Parameters
     ----------
     reported, costs
-        As in `fairlead.domain.records.Findings`; costs are used if there is no reported time.
+        As in `fairlead.domain.records.Findings`. If no time of a partition is reported, its cost is
+        used.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def _interval(low: float, value: float, high: float) -> str:
 
 
 def work_of_group(reported: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reported work of a group, by label; empty if its consumers do not report.
+    """Return texts about a group's reported work by label; empty if its consumers do not report.
 
     Parameters
     ----------

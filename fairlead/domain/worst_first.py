@@ -10,23 +10,23 @@ RowT = TypeVar("RowT", bound=Mapping[str, Any])
 
 #: Seconds. Groups that lose records within this time come first.
 SOON_S: Final = 86_400.0
-#: Order of these diagnoses, which come after all others.
+#: Diagnoses that come after all others, with their order.
 _CALM: Final = {None: 1, "unknown": 1, "recovering": 2, "healthy": 3}
 
 
 def worst_first(rows: Iterable[RowT]) -> list[RowT]:
     """Return groups in order, the worst first.
 
-    First come groups that lose records within a day, the soonest first. The other groups are
-    ordered by diagnosis: faulty, unknown, recovering, healthy. Within a diagnosis, groups with a
-    proposed plan come first, then those with the largest forecast lag, then with the largest lag,
-    then by name.
+    Groups that lose records within a day come first, the soonest at the top. The other groups are
+    ordered by diagnosis: first faults, then unknown, recovering and healthy. Groups with the same
+    diagnosis are ordered further: those with a proposed plan come first, then those with the
+    largest forecast lag, then those with the largest lag. The rest is by name.
 
     Parameters
     ----------
     rows
-        With `group`, `diagnosis`, `loss_s` and `forecast_time_lag_s`; and `waiting_state` or `lag`,
-        if known.
+        Each row has `group`, `diagnosis`, `loss_s` and `forecast_time_lag_s`. `lag` and
+        `waiting_state` (the state of the group's open plan) may be missing.
 
     Examples
     --------

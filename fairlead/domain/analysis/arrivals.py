@@ -3,11 +3,12 @@
 Belongs here: arrival rates and their uncertainty, from end offsets. Belongs elsewhere: capacities
 of members (`capacities`).
 
-A partition's rate is its mean over the longest stretch of steps up to now, at most an hour, in
-which the rate seems constant. Going back in time, the stretch ends where earlier arrivals differ
-from later ones by more than chance (Lepski's method for choosing a bandwidth). The variance of a
-count is its mean, by Poisson's law, times the partition's measured scatter, which exceeds 1 if
-producers send batches.
+The rate of a partition is a mean over the most recent time in which the rate seems constant, at
+most an hour. This time is found by going back step by step (a step is the time between two
+samples), until the earlier arrivals differ from the later ones by more than chance (Lepski's method
+for choosing a bandwidth). The number of arrivals in a step is assumed to have the variance of
+Poisson's law, multiplied by the partition's measured scatter. The scatter exceeds 1 if, for
+example, producers send batches.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from fairlead.domain.analysis.sample_series import NONE, Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: Lengths of the stretches that are compared, in steps before now.
+#: Going back in time, rates are compared at these numbers of steps before now.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 #: Median of the square of a standard normal variable.
 _MEDIAN_CHI2: Final = 0.4549
@@ -29,19 +30,21 @@ _MEDIAN_CHI2: Final = 0.4549
 class Rates:
     """Arrival rates of P partitions, arrays of shape (P,)."""
 
-    #: Records a second, and their standard deviation, float64; 0: unknown.
+    #: Mean records a second, and the standard deviation of this mean, float64; both are 0 if
+    #: unknown.
     per_s: Float64
     deviation: Float64
     #: Whether the arrivals of at least one step are known, bool.
     known: Mask
-    #: Length of the period that the mean covers, float64.
+    #: Number of seconds over which the rate was averaged, float64.
     seconds: Float64
 
 
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    If a rate changes by half, this is noticed after about 64 records at the former rate.
+    If a rate changes by half, the change is noticed after the time in which about 64 records
+    arrived at the former rate.
 
     Examples
     --------
@@ -82,10 +85,11 @@ def arrival_rates(series: SampleSeries) -> Rates:
 
 
 def with_common_change(rates: Rates, series: SampleSeries, kind: npt.NDArray[np.integer]) -> Rates:
-    """Return rates, adjusted to slow changes that all partitions of a topic share.
+    """Return rates, corrected for slow changes that all partitions of a topic share.
 
-    A change with the time of day, for example, is too small to notice in a single partition, but
-    noticeable in the sum of a topic. `kind`: topic of each partition, shape (P,).
+    A change with the time of day, for example, is too small to be noticed in a single partition,
+    but not in the sum over a topic. Only partitions whose own rate seems constant are corrected.
+    `kind`: topic of each partition, shape (P,).
     """
     steady = rates.known & (rates.seconds >= series.now - series.at[0])
     if not steady.any():
@@ -104,22 +108,25 @@ def _differs(
 ) -> Mask:
     """Return whether earlier and later arrival rates differ by more than chance.
 
-    `ring` records arrived in the earlier `ring_span` seconds, `count` in the later `span` seconds.
+    Two consecutive periods are compared: `ring` records arrived in `ring_span` seconds, and then
+    `count` records in `span` seconds.
     """
     inner = np.maximum(span, 1e-9)
     difference = np.abs(count / inner - ring / ring_span)
-    # The variance if both rates are equal. One record is added, so that the variance is never 0.
+    # The variance if both rates are equal. One record is added, because otherwise the variance
+    # could be 0.
     together = (count + ring + 1.0) / (inner + ring_span)
     variance = scatter * together * (1.0 / inner + 1.0 / ring_span)
     return difference > DEVIATIONS * np.sqrt(variance)
 
 
 def _scatter(series: SampleSeries) -> Float64:
-    """Return the ratio of the variance of counts to that of Poisson's law, at least 1.
+    """Return how much arrivals scatter: their variance over that of Poisson's law, at least 1.
 
-    The lower of two estimates is used, both from changes of the rate between consecutive steps. The
-    median square of these changes ignores slow changes and a few quick ones. The product of two
-    consecutive changes is negative only if the second reverts the first: a real change lasts.
+    Two estimates are made from the changes of the rate from step to step, and the lower one is
+    used. The first is the median of the squared changes, which a few large changes do not affect.
+    The second uses products of two consecutive changes: they are negative if a change is reverted
+    at once, as chance changes are, but real changes are not.
     """
     ones = np.ones(series.partitions)
     least = 8

@@ -1,4 +1,4 @@
-"""Candidates: the assignments of assignors, with their forecasts and savings.
+"""Candidates: the assignments of assignors, with forecasts and with the time lag that they avoid.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
 Belongs elsewhere: choosing a candidate (`decide`).
@@ -26,10 +26,11 @@ from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
 #: The only assignor that uses the forecast. Other assignors use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: In a plan that is good enough, a member's utilisation may exceed the mean by this share of the
-#: unused capacity. Small changes of arrivals then need no new plan.
+#: Optimisation may stop when no member's utilisation exceeds the mean by more than this share of
+#: the unused capacity: small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
-#: Longest period over which a plan's effect is added up, as a multiple of the horizon.
+#: Maximum length of the planning horizon (see `planning_horizon_s`), as a multiple of the policy's
+#: horizon.
 FURTHEST: Final = 20.0
 
 
@@ -38,7 +39,7 @@ class Candidate:
     """The assignment of one assignor.
 
     `moved` is the number of partitions that move away from a present owner. `rack_gb_per_day` is
-    None if rack traffic is unknown or does not count.
+    None if rack traffic is unknown, or if the policy ignores it.
     """
 
     assignor: str
@@ -70,7 +71,8 @@ def candidates(
     max_moves
         Maximum number of owned partitions to move, for assignors with such an option.
     racks_only
-        Whether moves only reduce rack traffic, because the group is within its objective.
+        Whether moves may only serve to reduce rack traffic, because the group is within its
+        objective.
 
     Raises
     ------
@@ -103,7 +105,7 @@ def candidates(
 
 
 def _limited(name: str, options: Mapping[str, Any], max_moves: int | None) -> Mapping[str, Any]:
-    """Return an assignor's options; its option `max_moves`, if any, is at most `max_moves`."""
+    """Return an assignor's options, with its option `max_moves`, if any, limited to `max_moves`."""
     limits = [most for most in (options.get("max_moves"), max_moves) if most is not None]
     if not limits or "max_moves" not in option_defaults(name):
         return options
@@ -139,10 +141,11 @@ def _run(
 
 
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
-    """Return a plan for those reader sets in which the plan is worth its moves.
+    """Return a plan that moves partitions only where the moves are worth it.
 
-    If there is no such set, return the plan of the first set that is behind, because the reason for
-    no plan mentions how much time lag that plan would avoid.
+    This is decided for each reader set, a set of members that share topics. If moves are worth it
+    in no set, return a plan for the first set anyway: the reason for no plan then states how much
+    time lag this plan would avoid.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)
@@ -177,7 +180,7 @@ def _relieved_set(part: Analysis, options: Mapping[str, Any]) -> Assignment:
 
 
 def _pays(part: Analysis, owner: Int32) -> bool:
-    """Whether a plan gives an owner to partitions without one, or is worth its moves."""
+    """Whether new owners are worth their moves, or give an owner to a partition without one."""
     avoided_s, slight = gain(part, owner)
     price = moved_partitions(part.owner, owner) * part.rules.move_downtime_s
     placed = ((part.owner < 0) & (owner >= 0)).any()
@@ -185,10 +188,11 @@ def _pays(part: Analysis, owner: Int32) -> bool:
 
 
 def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
-    """Return reader sets that are behind or have partitions without an owner, largest lag first.
+    """Return the reader sets that are behind or lack owners, by descending time lag.
 
-    For each set: its partitions, bool of shape (P,), and an analysis in which the other sets have
-    no arrivals, backlog or capacity.
+    A reader set is a set of members that share topics; it lacks owners if any of its partitions has
+    none. For each set, return its partitions, bool of shape (P,), and an analysis in which the
+    other sets have no arrivals, backlog or capacity.
     """
     problem, outlook, peers = analysis.problem, analysis.outlook, analysis.estimates.peers
     unowned = peers.of_partition[problem.assignable & (problem.owner < 0)]
@@ -213,9 +217,9 @@ def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
 def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
     """Return how many moves of a plan come before the first move that harms another member.
 
-    A move harms a member if it brings the member over the objective. None: no move does so, or the
-    group is not overloaded. A member without a measured capacity counts with its largest possible
-    capacity.
+    A move harms a member if the member then exceeds the objective. None: no move harms a member, or
+    the group is not overloaded. If a member's capacity was not measured, its largest possible
+    capacity is used.
     """
     before, horizon_s = analysis.owner, planning_horizon_s(analysis)
     at_most = np.where(analysis.outlook.capacities > 0, analysis.estimates.speeds.at_most, 0.0)
@@ -235,7 +239,7 @@ def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
 
 
 def _in_racks(plan: Assignment, owner: Int32, *, racks_only: bool) -> Assignment:
-    """Return `plan` with owners that reduce rack traffic, and with a reason for each move."""
+    """Return `plan` with new owners, which reduce rack traffic, and with a reason for each move."""
     before, racks = plan.problem.owner, plan.problem.racks
     reasons = {index: why for index, why in plan.reasons.items() if owner[index] != before[index]}
     for index in np.flatnonzero((owner != plan.owner) & (owner != before)).tolist():
@@ -252,19 +256,20 @@ def _late(analysis: Analysis, owner: Int32) -> float:
 
 
 def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
-    """Return the input of `sticky-lag-aware`.
+    """Return the input of the assignor `sticky-lag-aware`.
 
-    These are a problem in usual records, the work of each partition until the horizon, (P,), and
-    `enough`: a plan is good enough if each member can do its work in `enough` seconds.
+    The three values are an assignment problem in cost-weighted records, the work of each partition
+    until the planning horizon, (P,), and `enough`. A plan is good enough if each member can do its
+    work in `enough` seconds.
 
-    The problem's weights are backlogs. Partitions in `Estimates.held` have no work, so that they
-    are not moved; instead, their arrivals reduce the capacity of their owners. A partition has at
-    most the work that one member can do, so that a partition that is too large does not prevent
-    improvements elsewhere.
+    The problem's weights are backlogs. Partitions in `Estimates.held` get no work, because they
+    must not move; their arrivals are subtracted from the capacity of their owners. A partition gets
+    at most the work that one member can do, because a larger partition would prevent improvements
+    elsewhere.
     """
     outlook, owner, horizon_s = analysis.outlook, analysis.owner, planning_horizon_s(analysis)
     fastest = float(outlook.capacities.max(initial=0.0))
-    # Capacities are divisors below.
+    # Capacities are used as divisors below, so none may be 0.
     capacities: Float64 = np.maximum(outlook.capacities, 1e-6 * max(fastest, 1.0))
     most = analysis.rules.target_utilisation * float(capacities.max(initial=0.0))
     held = analysis.estimates.held & (owner >= 0)
@@ -284,10 +289,11 @@ def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
 
 
 def planning_horizon_s(basis: Basis) -> float:
-    """Return the period over which each member's load is added up, in seconds.
+    """Return the planning horizon in seconds: assignors balance the work until then.
 
-    The period is long enough to read the whole backlog. With a shorter period, some members would
-    get little more than backlog, and would have too few arrivals after reading it.
+    A member's work is its backlog plus its arrivals until the planning horizon, which is long
+    enough to read the whole backlog of the group. If the horizon were shorter, the work of some
+    members would consist almost only of backlog, and they would be idle after reading it.
     """
     outlook, problem, horizon_s = basis.outlook, basis.problem, basis.rules.horizon_s
     spare = outlook.capacities[problem.readers].sum() - outlook.arrivals[problem.assignable].sum()
@@ -300,9 +306,9 @@ def planning_horizon_s(basis: Basis) -> float:
 def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
     """Return how much time lag new owners avoid, in seconds, and whether this is too little.
 
-    Compares the time lags at the end of the planning horizon, summed over all partitions of the
-    members whose partitions change. Too little: less than the share `BETTER` is avoided, and one of
-    these members stays over the objective.
+    The time lags at the planning horizon are compared, summed over all partitions of the members
+    whose partitions change. The gain is too little if less than the share `BETTER` of the time lag
+    is avoided, and one of these members still exceeds the objective.
     """
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now

@@ -5,13 +5,14 @@ members that were never at their limit. Belongs elsewhere: which lag is a backlo
 
 - A member with a backlog throughout several steps was *at its limit*: it consumed at its capacity,
   which is thus *measured*.
-- If a member had no backlog at times, its consumption is a lower bound of its capacity.
+- If a member had no backlog at times, its consumption is only a lower bound of its capacity.
 - A newer measurement replaces everything older. A bound replaces a measurement that it exceeds.
   Bounds fade within a day, because the member may be on another machine by then. Measurements are
   used unchanged for hours and then raised, so that a member that was slow yesterday is tried again.
 - A member that was never at its limit is assumed to be as fast as its measured peers (members that
   read the same topics). If its lower bound is higher, or no peer was measured, it is assumed to be
-  somewhat faster than its bound. A wrong assumption is small, and shows in the next samples.
+  somewhat faster than its bound. If the assumption is wrong, the error is small, and the next
+  samples show it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,14 +41,15 @@ from fairlead.domain.analysis.thresholds import (
     WEEK_S,
 )
 
-#: Assumed ratio of capacity to lower bound of a member that was never at its limit.
+#: If a member was never at its limit, its capacity is assumed to be its lower bound times this
+#: factor.
 FASTER: Final = 1.3
-#: Largest possible capacity, as a multiple of the lower bound. If fewer than `SEVERAL` peers were
-#: measured, also as a multiple of the assumed capacity.
+#: If a member was never at its limit, its capacity is at most its lower bound times this factor. If
+#: fewer than `SEVERAL` peers were measured, the factor is applied twice.
 MORE: Final = 2.0
 #: Seconds. Age up to which a measurement is used unchanged.
 FRESH_S: Final = 6 * 3600.0
-#: Largest ratio between two measured speeds of a member that may be chance.
+#: If two measured speeds of a member differ by at most this factor, the difference may be chance.
 _NOISE: Final = 1.03
 #: Records a second. Higher speeds are lowered to this, so that sums stay finite.
 LARGEST_RATE: Final = 1e18
@@ -72,20 +74,22 @@ class Speeds:
     per_s: Float64
     #: Whether the capacity was measured; bool of shape (M,).
     measured: Mask
-    #: Largest possible capacity: more than `per_s` if a member was never at its limit, and if its
-    #: bound is near the capacity of its measured peers.
+    #: Largest possible capacity. It exceeds `per_s` if the member was never at its limit and its
+    #: lower bound is near or above the capacity of its measured peers.
     at_most: Float64
-    #: `at_most`, or `MORE` times as much if fewer than `SEVERAL` peers were measured.
+    #: Like `at_most`, but `MORE` times as much for a member that was never at its limit, if fewer
+    #: than `SEVERAL` of its peers were measured.
     surely_at_most: Float64
 
 
 class Intervals(NamedTuple):
-    """N intervals of time in which a member kept its partitions."""
+    """N intervals of time, in each of which a member kept its partitions."""
 
     #: First and last sample, intp of shape (N,).
     first: Places
     last: Places
-    #: Whether records waited all the time, so that the member was at its limit; bool (N,).
+    #: Whether unread records waited throughout the interval: the member was at its limit; bool
+    #: (N,).
     limited: Mask
 
 
@@ -118,10 +122,10 @@ def observed_capacities(series: SampleSeries, commits: Commits) -> dict[str, Cap
 
 
 def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity | None:
-    """Return the speed in the newest stretch in which the member was at its limit.
+    """Return the speed in the newest stretch of time in which a member was at its limit.
 
-    If there is none, return the speed in the fastest stretch as a lower bound. A stretch has so
-    many intervals between commits that the exact times of commits matter little.
+    If there is none, return the speed in the fastest stretch, as a lower bound. A stretch consists
+    of several intervals between commits, so that the exact times of the commits matter little.
     """
     first, last, limited = intervals(commits, member, by_commit=bool(commits.rare[member]))
     if first.size < SEVERAL:
@@ -149,15 +153,16 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
         speed = usual if unchanged else now
         if not (per_s[after:] > _NOISE * speed).any():
             return Capacity(speed, measured=True, at=float(series.at[last[after - 1]]))
-    # The member was never at its limit, or was faster later without being at its limit.
+    # The member was never at its limit, or was faster since then without being at its limit.
     best = after + int(per_s[after:].argmax())
     return Capacity(float(per_s[best]), measured=False, at=float(series.at[last[best + count - 1]]))
 
 
 def _trimmed(records: Float64, seconds: Float64, ends: float) -> Float64:
-    """Return mean records a second, without the slowest and the fastest share `ends` of intervals.
+    """Return mean records a second, ignoring the share `ends` of intervals at each extreme.
 
-    The intervals are along the last axis.
+    If `ends` is 0.2, the slowest fifth and the fastest fifth of the intervals are ignored. The
+    intervals are along the last axis.
     """
     count = records.shape[-1]
     cut = int(ends * count)
@@ -185,7 +190,8 @@ def remembered(
     merged = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for name, new in observed.items():
         if name not in merged or _replaces(new, merged[name], now):
-            # The speed may be nearly infinite, if hardly any time passed between samples.
+            # If hardly any time passed between two samples, the computed speed may be nearly
+            # infinite.
             per_s = min(new.records_per_s, LARGEST_RATE)
             merged[name] = replace(new, records_per_s=per_s)
     return dict(sorted(merged.items()))
@@ -220,17 +226,17 @@ def speeds(
     """Return the assumed capacity of each member.
 
     Measurements older than `FRESH_S` are raised with their age, by a factor of up to `FASTER` after
-    a day, so that a member that was slow yesterday is used again.
+    a day, so that a member that was slow yesterday gets partitions again.
 
     Parameters
     ----------
     known
-        From `remembered`.
+        Capacities or lower bounds, as returned by `remembered`.
     arrivals, at_rest
-        Arrivals in each member's partitions, records a second, float64 of shape (M,); and whether
-        the member has no backlog, so that it can process its arrivals, bool of shape (M,).
+        For each of M members: arrivals in its partitions, records a second, float64 of shape (M,);
+        and whether it has no backlog and so can process these arrivals, bool of shape (M,).
     reader_set
-        As in `Peers`.
+        Number of each member's reader set (members that share topics), as in `Peers`.
     """
     count = len(members)
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
@@ -246,10 +252,12 @@ def speeds(
             value[index] *= 1.0 + (FASTER - 1.0) * age
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
-    # Slow members reach their limit first, so the faster of the measured members are typical.
+    # Slow members reach their limit first and are measured most often. So the typical capacity is
+    # the upper quartile of the measured ones.
     typical = _by_set(value, measured, reader_set, _upper_quartile)
-    # An unknown member is assumed to be like the other members. If all are unknown, because a
-    # deployment replaced them, it is assumed to be like former members.
+    # If a member's capacity is unknown, it is assumed to be like that of the other members. If no
+    # present member's is known, because a deployment replaced all members, it is assumed to be like
+    # that of former members.
     former = np.array([capacity.records_per_s for capacity in lasting.values()])
     any_set = value[seen] if seen.any() else former[former > 0]
     usual = _by_set(value, seen, reader_set, median)
@@ -258,10 +266,11 @@ def speeds(
     outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
     per_s = np.where(measured, value, assumed)
-    # A member whose lower bound is near its measured peers' capacity may be faster than its peers.
+    # If a member's lower bound is near or above its measured peers' capacity, it may be faster
+    # still.
     near = ~measured & (typical < (1.0 + NEGLIGIBLE) * values)
     at_most = np.where(near, np.maximum(per_s, MORE * value), per_s)
-    # Fewer than `SEVERAL` measured peers are little evidence.
+    # Fewer than `SEVERAL` measured peers are too few to limit the member's possible capacity.
     few = ~measured & (_by_set(value, measured, reader_set, np.size) < SEVERAL)
     return Speeds(per_s, measured, at_most, np.where(few, MORE * at_most, at_most))
 
@@ -269,7 +278,10 @@ def speeds(
 def _by_set(
     value: Float64, known: Mask, reader_set: Int32, figure: Callable[[Float64], float]
 ) -> Float64:
-    """Return for each member `figure` of the known values in its reader set, (M,); 0: none."""
+    """Return `figure`, such as the median, of the known values in each member's reader set, (M,).
+
+    A reader set is a set of members that share topics. 0 if no value in the set is known.
+    """
     figures = np.zeros(value.size)
     for number in set(reader_set[known].tolist()):
         among = reader_set == number

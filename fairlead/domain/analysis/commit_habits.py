@@ -1,7 +1,8 @@
-"""How applications commit: intervals between commits, and the lag that stays without arrivals.
+"""How applications commit: intervals between commits, and the lag that remains at rest.
 
-Belongs here: which steps between samples have commits, and how long partitions wait for a commit.
-Belongs elsewhere: which lag is a backlog (`commits`), and what makes no progress (`stalled`).
+Belongs here: the steps between samples in which offsets were committed, and how long partitions
+wait for a commit. Belongs elsewhere: which lag is a backlog (`commits`), and which members and
+partitions make no progress (`stalled`).
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from fairlead.domain.analysis.per_member import PerMember, of_owner, sum_by_owne
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import CLEARLY, FEW_RECORDS, NEGLIGIBLE, SEVERAL, STEPS
 
-#: Seconds. Minimum time without a commit before a member is silent or a partition is stuck.
+#: Seconds. Minimum time without a commit after which a member counts as silent, or a partition as
+#: stuck.
 STUCK_S: Final = 120.0
 
 
@@ -23,41 +25,44 @@ class Habits:
 
     series: SampleSeries
     per_member: PerMember
-    #: Lag of each partition at rest, which is no backlog (see `at_rest`), int64 of shape (P,).
+    #: Lag that remains when a partition is at rest (see `at_rest`) and so is no backlog, int64 of
+    #: shape (P,).
     rest: Int64
-    #: Whether a partition kept its owner in each step, and whether it was also committed; bool of
-    #: shape (S, P).
+    #: `retained`: whether each partition kept its owner in each step. `committed`: whether it also
+    #: had a commit in the step. bool of shape (S, P).
     retained: Mask
     committed: Mask
-    #: Whether a member committed any partition in each step, bool of shape (S, M).
+    #: Whether each member committed any of its partitions in each step, bool of shape (S, M).
     marked: Mask
     #: Mean records per commit of each partition, float64 of shape (P,). A partition without a
     #: commit gets the mean of its owner's other partitions.
     per_commit: Float64
-    #: Seconds for which each partition has had records to commit, but no commit, float64 of shape
-    #: (P,). `owned_s` counts only the time since it has had its present owner.
+    #: Seconds for which each partition has now been waiting for a commit of new records, float64 of
+    #: shape (P,). `owned_s` counts only the seconds since its present owner got it.
     waiting_s: Float64
     owned_s: Float64
-    #: Usual seconds between commits of a member, at least one step, float64 of shape (M,). Infinite
-    #: if the member had records to commit and never committed.
+    #: Usual seconds between commits of each member, at least the length of a step, float64 of shape
+    #: (M,). Infinite if the member had records to commit, but never committed.
     interval_s: Float64
-    #: Unusually many seconds without a commit. For a member, (M,): several of its commit intervals.
-    #: For a partition, (P,): the same for its owner, and more than its second longest wait.
+    #: Number of seconds without a commit that is unusual. `silence_s`, for each member, (M,):
+    #: several times its usual interval. `patience_s`, for each partition, (P,): the `silence_s` of
+    #: its owner, but at least `CLEARLY` times the partition's second longest wait.
     silence_s: Float64
     patience_s: Float64
-    #: Members that commit, and partitions that are committed, less often than samples are taken:
-    #: bool of shape (M,), (P,).
+    #: Members that commit, and partitions that are committed, less often than once per sample: bool
+    #: of shape (M,) and (P,).
     rare: Mask
     committed_rarely: Mask
 
 
 def commit_habits(series: SampleSeries) -> Habits:
-    """Return how members commit their partitions."""
+    """Return how the members of a group commit their partitions."""
     rest, owner, per_member = at_rest(series), series.owner, PerMember(series)
     same = (owner[1:] == owner[:-1]) & (owner[1:] >= 0)
     retained, uncommitted = same & series.in_one_log[:-1], series.lag > rest
     if series.latest:
-        # Consumers that start at the end of a log have no lag before their first commit.
+        # Consumers that start at the end of a log have lag 0 before their first commit, so arrivals
+        # are used instead.
         arrived = np.vstack((np.zeros_like(rest), series.arrived)).cumsum(axis=0)
         uncommitted |= (series.committed < 0) & (arrived > 0)
     committed = same & series.committed_again
@@ -67,7 +72,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
     usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
     silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
-    # A consumer that reads one partition after another lets the other partitions wait.
+    # If a consumer reads one partition after another, the other partitions wait meanwhile.
     waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
@@ -88,9 +93,10 @@ def commit_habits(series: SampleSeries) -> Habits:
 
 
 def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
-    """Return for how many seconds N conditions have been true without a break, (N,).
+    """Return for how many seconds each of N conditions has been true until now, (N,).
 
-    `still`: whether each is true in each step, (S, N); `now`: in the last sample, (N,).
+    `still`: whether each condition was true in each step, (S, N); `now`: whether it is true in the
+    last sample, (N,).
     """
     holds = np.logical_and.accumulate(np.vstack((still, now))[::-1], axis=0)
     first = len(series) - holds.sum(axis=0)
@@ -109,19 +115,20 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual times between commits of N members or partitions, and who commits rarely.
+    """Return the usual seconds between commits of N members or partitions, and who commits rarely.
 
-    Commits are rare if more than a tenth of the steps with records to commit, and more than one
-    such step, have no commit.
+    Commits are rare if several of the steps with records to commit, and more than a tenth of these
+    steps, have no commit.
 
     Parameters
     ----------
     marked, due
-        Whether each member or partition committed in a step, and whether it had records to commit;
-        bool of shape (S, N).
+        Whether each member or partition had a commit in each step, and whether it had records to
+        commit in the step; bool of shape (S, N).
     """
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
-    # If there are several commits, the time since the last one must not lengthen the interval.
+    # If there are several commits, ignore the time since the last one: it may only mean that the
+    # application has stopped.
     until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
     due_s = series.seconds @ (until_last & due)
     never = np.where(steps_due > 0, np.inf, 0.0)
@@ -138,11 +145,12 @@ def _records_per_commit(series: SampleSeries) -> Float64:
 
 
 def at_rest(series: SampleSeries) -> Int64:
-    """Return the largest lag of each partition at rest, records, int64 of shape (P,).
+    """Return the largest lag that each partition had at rest, in records, int64 of shape (P,).
 
-    A partition is at rest in a step without arrivals and commits, if records arrived in at most one
-    step since the last commit (for example a transaction's marker). Before the first commit, there
-    must have been no arrivals. Only a lag of at most `FEW_RECORDS` counts.
+    A partition is at rest in a step if there are neither arrivals nor commits. In addition, since
+    the last commit, records must have arrived in at most one step (they may be a transaction's
+    marker). If there was no commit yet, nothing may have arrived. A lag of more than `FEW_RECORDS`
+    is ignored.
     """
     steps = np.arange(len(series) - 1)[:, None]
     last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)
@@ -152,7 +160,8 @@ def at_rest(series: SampleSeries) -> Int64:
     quiet = (since <= (last >= 0)) & (series.arrived == 0) & (series.advanced == 0)
     quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
-    # A lag of one record in every sample is a transaction's marker, even without a step at rest.
+    # If every sample has a lag of at least one record, one record is a transaction's marker, even
+    # if the partition was never at rest.
     marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest

@@ -1,30 +1,31 @@
 """Findings from commits: how much of a lag is a backlog, and what makes no progress.
 
-Belongs here: distinguishing records that wait from records that were read and not yet committed.
-Belongs elsewhere: capacities of members (`capacities`), and conclusions (`diagnosis`).
+Belongs here: distinguishing records that wait to be read from records that were read, but not yet
+committed. Belongs elsewhere: capacities of members (`capacities`), and conclusions (`diagnosis`).
 
-The lag of a sample is a backlog plus the records read since the last commit. How to distinguish
-the two depends on how the application commits:
+The lag in a sample consists of a backlog (records that wait to be read) and of records that were
+read since the last commit. How to distinguish the two depends on how the application commits:
 
-- If it commits in every step between samples (automatic commits come every 5 s), the lag of a
-  member without a backlog is as old as its last commit. Members that keep up show how old that is.
-- If it commits less often, only samples right after a commit count. The backlog is the number of
+- If it commits between any two samples (automatic commits come every 5 s), the lag of a member
+  without a backlog has arrived since its last commit. Members that keep up show how long ago that
+  usually was.
+- If it commits less often, only samples right after a commit are used. The backlog is the number of
   records that had arrived before the previous sample, but were not included in the commit.
 - If producers send batches less often than samples are taken, the whole lag may have just arrived.
   Only older records that the last commit did not include are a backlog.
 - Records after the start of an open transaction are no lag, because consumers with
   `isolation.level=read_committed` cannot read them.
-- A lag that stays while nothing arrives is no backlog. It may be the marker of a transaction, or
+- A lag that remains while nothing arrives is no backlog. It may be the marker of a transaction, or
   records that an application collects until it has a hundred.
 
-So a partition's backlog is given by the first line that applies:
+The first line that applies gives the backlog of a partition:
 
 ========================================================  =========================
 the partition, or its owner                               its backlog
 ========================================================  =========================
 has no more lag than while nothing arrives                0
-is stuck or throttled: it does not use its owner's time   0
-is committed, or sent to, less often than sampled         not in the last commit
+is stuck or throttled: its lag is no load of its owner    0
+is committed, or gets records, less often than sampled    what the last commit left out
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================
 """
@@ -47,39 +48,43 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: Seconds. Largest age of an automatic commit: the commit interval and one call of `poll`.
+#: Seconds. Largest age of an automatic commit: the commit interval plus the time of one call of
+#: `poll`.
 _AUTO_COMMIT_S: Final = AUTO_COMMIT_S + 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Commits(Stalls):
-    """Findings from the commits in S steps about P partitions and M members."""
+    """Findings about P partitions and M members, from the commits in S steps between samples."""
 
-    #: Records of each partition that count as consumed in each step, int64 of shape (S, P).
+    #: Records of each partition that its owner consumed in each step, int64 of shape (S, P); 0 if
+    #: the partition changed owners in the step, or is stuck or throttled.
     taken: Int64
-    #: Records that a member consumed in each step, float64 of shape (S, M). Partitions that changed
-    #: owners, are stuck or are throttled do not count, nor do records that were read again.
+    #: Records that each member consumed in each step, float64 of shape (S, M). Not counted are
+    #: partitions that changed owners, are stuck or are throttled, and records that were read again.
     consumed: Float64
-    #: Whether a member had a backlog at the end of each step, bool of shape (S, M).
+    #: Whether each member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
-    #: Whether a member kept its partitions in each step, and no log was replaced; bool (S, M).
+    #: Whether each member kept its partitions in each step, and no topic was recreated; bool (S,
+    #: M).
     steady: Mask
-    #: For how many seconds of its reading a member typically has no commit yet, because its
+    #: How many seconds of a member's reading are typically not committed yet, because its
     #: partitions are committed rarely, float64 of shape (M,).
     held_back_s: Float64
-    #: Records that certainly or probably wait to be read, float64 of shape (P,). 0 for stuck and
+    #: Records that certainly or probably wait to be read, float64 of shape (P,); 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: Largest age of a lag that may only consist of records not yet committed, seconds, (M,).
+    #: Maximum age of a member's lag without a backlog, seconds, (M,): the lag then only consists of
+    #: records that were read and not yet committed.
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
-        """Return the findings with `consumed` in usual records; `costs`: float64 of shape (P,)."""
+        """Return the findings with `consumed` weighted by `costs`, float64 of shape (P,)."""
         return replace(self, consumed=self.per_member.sum(self.taken * costs))
 
     @property
     def usual_interval_s(self) -> float:
-        """Longest of the members' usual commit intervals, seconds; 0 if no member commits."""
+        """Longest usual commit interval of any member, seconds; 0 if no member commits."""
         return float(self.interval_s[np.isfinite(self.interval_s)].max(initial=0.0))
 
 
@@ -91,9 +96,9 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
 
     Examples
     --------
-    Twelve samples, a minute apart; a record a second arrives in each of seven partitions. Three
-    seconds before each sample, members a to d commit all that they have read, except for a fifth
-    partition of d, which was not committed for seven minutes. Member e commits half of what
+    There are twelve samples, a minute apart. A record a second arrives in each of seven partitions.
+    Three seconds before each sample, members a to d commit all that they have read, except for a
+    second partition of d, which was not committed for seven minutes. Member e commits half of what
     arrives, and f commits every four minutes.
 
     >>> sample = np.arange(12)
@@ -111,8 +116,9 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     >>> commits.stuck.nonzero()[0].tolist(), commits.rare.nonzero()[0].tolist()
     ([4], [5])
 
-    A lag of six seconds, and of 38 seconds for e, is explained by records not yet committed. Of the
-    330 records of e, chance explains nineteen more.
+    A lag of six seconds (for e: of 38 seconds) may consist of records that were read and not yet
+    committed. So 38 of the 330 records of e are no backlog, and chance may account for nineteen
+    more.
 
     >>> commits.explained_s.round().tolist()
     [6.0, 6.0, 6.0, 6.0, 38.0, 6.0]
@@ -128,7 +134,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     lag = np.where(free, np.maximum(series.lag[1:] - found.rest, 0), 0)
     unpunctual = any_owned(series, found.committed_rarely)
     explained_s = _explained_ages(series, arrived, per_member.sum(lag), unpunctual)
-    # Records that a commit did not include although they had arrived before the step.
+    # Records that a commit did not include, although they had arrived before the step began.
     left = np.maximum(series.readable_end[:-1] - series.position[1:] - found.rest, 0)
     explained = _with_chance(arrived / series.seconds[:, None] * explained_s)
     batches = _in_batches(series)
@@ -149,16 +155,17 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
 
 
 def _with_chance(records: Float64) -> Float64:
-    """Return the largest number of records that chance explains if `records` is the mean."""
+    """Return the largest number of records to expect by chance if the mean is `records`."""
     return records + 3.0 * np.sqrt(records) + 1.0
 
 
 def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
     """Return whether each partition certainly had a backlog at the end of each step, (S, P).
 
-    This is certain if a commit in the step did not include older records. If a partition is
-    committed rarely, a backlog is also certain in all steps between two commits if the second
-    commit added fewer records than the first left out.
+    A backlog is certain if a commit in the step did not include records that had arrived before the
+    step. If a partition is committed rarely, compare two consecutive commits: if the second
+    advanced by fewer records than the first had left unread, there was a backlog in all steps
+    between the two.
     """
     steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
     last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)
@@ -169,10 +176,10 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 
 
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
-    """Return `Commits.held_back_s`.
+    """Return `Commits.held_back_s`, from the records in rarely committed partitions (`taken`).
 
-    A member's partitions are committed independently of each other. So their mean records per
-    commit are combined as the square root of the sum of squares.
+    A member's partitions are committed at independent times. So the total of their mean records per
+    commit is the square root of the sum of squares.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))
@@ -183,16 +190,17 @@ def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64
 def _explained_ages(
     series: SampleSeries, arrived: Float64, lag: Float64, unpunctual: Mask
 ) -> Float64:
-    """Return the largest age of a lag that may only be records not yet committed, seconds, (M,).
+    """Return the maximum age of the lag of a member without a backlog, seconds, (M,).
 
-    When a sample is taken, a commit is between 0 and one commit interval old, half an interval on
-    average. So the interval is twice the median age of a member without a backlog. The lower
-    quartile of the members' medians counts for the whole group, because more than three quarters of
-    the members are rarely behind. If samples and commits are in phase, a member's lag has about the
-    same age in every sample; this age is explained, too. The result is at most a step, since these
-    members commit in every step.
+    When a sample is taken, the last commit is between 0 and one commit interval old, half an
+    interval on average. So the interval is estimated as twice the median age of the lag of a member
+    without a backlog. More than three quarters of the members are usually without a backlog, so the
+    lower quartile of the members' medians is used for all members. If samples and commits are in
+    phase, the lag of a member has about the same age in every sample, and this age is allowed, too.
+    The result is at most the length of a step, because these members commit in every step.
 
-    `arrived`, `lag`: records of each member in each step, float64 of shape (S, M).
+    `arrived`, `lag`: records of each member in each step, float64 of shape (S, M). `unpunctual`:
+    members with a rarely committed partition, which are left out.
     """
     usable = (arrived >= FEW_RECORDS) & ~unpunctual
     enough = usable.sum(axis=0) > STEPS // 2
@@ -211,8 +219,8 @@ def _explained_ages(
 def _in_batches(series: SampleSeries) -> Mask:
     """Return whether producers send to a partition less often than samples are taken, (P,).
 
-    That is, nothing arrives in some steps, and at least the mean number of records arrives in the
-    next step. The lag of such a partition may have just arrived.
+    In several steps nothing arrives, and in the step after each of them at least the mean number of
+    records arrives. The lag of such a partition may have just arrived.
     """
     usual = series.arrived.mean(axis=0) if len(series) > 1 else np.zeros(series.partitions)
     again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0)
@@ -223,10 +231,11 @@ def _in_batches(series: SampleSeries) -> Mask:
 def _backlog(found: Stalls, left: Int64, seldom: Mask, explained_s: Float64) -> Float64:
     """Return the backlog of each partition, records, float64 of shape (P,).
 
-    If a partition is committed, or sent to, rarely (`seldom`), the backlog is the number of records
-    that the last commit did not include (`left`, of shape (S, P)). Without any commit, the backlog
-    is the lag minus the usual records per commit. For other partitions, the backlog is the lag that
-    neither commits nor chance explain.
+    `seldom` are partitions that are committed rarely, or to which producers send rarely: their
+    backlog is the number of records that the last commit did not include (`left`, of shape (S, P)).
+    If there was no commit, it is the lag minus the usual records per commit. For all other
+    partitions, the backlog is the part of the lag that is older than `explained_s` and exceeds
+    chance.
     """
     series, again = found.series, found.series.committed_again
     lag: Float64 = np.maximum(series.lag[-1] - found.rest, 0).astype(np.float64)

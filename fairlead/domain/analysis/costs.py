@@ -1,12 +1,14 @@
-"""Costs: how much longer a record of a partition takes than a usual record of the group.
+"""Costs: processing time of a partition's records, as multiples of the group's usual time.
 
-Belongs here: distinguishing slow consumers from expensive partitions by reported seconds per
-record. Belongs elsewhere: measuring the seconds (`reported_work`), and speeds (`capacities`).
+Belongs here: distinguishing slow consumers from expensive partitions by the seconds per record that
+consumers report. Belongs elsewhere: measuring the seconds (`reported_work`), and speeds
+(`capacities`).
 
-The logarithm of the seconds per record is a usual value plus deviations of the topic, the partition
-and the consumer. Most deviations are small and a few are large. So their priors are Student's t
-distributions, which are solved by reweighting, as normal priors whose variance grows with the
-deviation.
+The model: the logarithm of the seconds per record is the group's usual value plus three deviations,
+one each for the topic, the partition and the consumer. Most deviations are small and a few are
+large, so their priors are Student's t distributions. The model is solved by iteratively reweighted
+least squares: each prior is a normal distribution whose variance grows with the deviation found in
+the last iteration.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,36 +24,37 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, Places, Sample
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
-"""Topic to partition to three numbers: see `Costs.intervals`, and `Costs.rows`."""
+"""Topic to partition to three numbers, as returned by `Costs.intervals` or by `Costs.rows`."""
 
-#: Minimum ratio of a cost to the usual cost (or the reverse) for decisions to use the cost: a
-#: smaller difference changes no plan.
+#: A cost is used in decisions only if it differs from the usual cost by at least this factor,
+#: because a smaller difference changes no plan.
 DEVIATES: Final = 1.5
-#: Minimum number of standard errors between a cost and the usual cost for decisions to use it.
+#: A cost is used in decisions only if it differs from 1 by at least this many standard errors.
 SURE: Final = 3.0
-#: Largest standard deviation of the logarithm of a known cost: a 90 % interval of ±25 %.
+#: A cost is known if the standard deviation of its logarithm is at most this: a 90 % interval of
+#: ±25 %.
 KNOWN: Final = 0.135
-#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic. It is
-#: larger if most partitions deviate by more.
+#: Prior standard deviation of the logarithm of a partition's cost, compared with its topic; a
+#: larger value is used if most partitions deviate by more.
 COST: Final = 0.25
 #: Prior standard deviation of the logarithm of a topic's cost.
 TOPIC: Final = 0.5
 #: Prior standard deviation of the logarithm of a consumer's seconds per record, compared with other
 #: consumers: small, since most run on equal machines.
 SPEED: Final = 0.12
-#: Degrees of freedom of the priors: one deviation in a dozen exceeds four times the usual one.
+#: Degrees of freedom of the priors: about one deviation in twelve exceeds four standard deviations.
 FREEDOM: Final = 1.5
-#: Standard deviation of a normal distribution, divided by its median absolute deviation.
+#: Ratio of the standard deviation of a normal distribution to its median absolute deviation.
 MEDIAN_TO_DEVIATION: Final = 1.4826
 #: Bounds of a cost and of its deviation. A remembered cost outside these bounds is invalid.
 _LEAST: Final = 1e-6
 _MOST: Final = 1e6
-#: Maximum number of rounds of reweighting.
+#: Maximum number of iterations.
 ROUNDS: Final = 30
-#: Reweighting ends when no logarithm changes by more than this in a round.
+#: Iterations end when no logarithm changes by more than this.
 NEAR: Final = 1e-3
-#: Tolerance of `weighted_median`, as a share of all weights, so that of two middle values the lower
-#: one is returned despite rounding and small differences.
+#: Tolerance of `weighted_median`, as a share of the total weight: if two values are equally near
+#: the middle, the lower one is returned, in spite of rounding errors.
 _EQUAL: Final = 0.003
 
 
@@ -59,23 +62,25 @@ _EQUAL: Final = 0.003
 class Costs:
     """Costs of P partitions, as multiples of the usual cost, float64 of shape (P,)."""
 
-    #: The cost that decisions use: 1, unless the estimate surely differs from 1.
+    #: The cost that decisions use: 1, unless the estimate surely differs from 1 (`DEVIATES`,
+    #: `SURE`).
     value: Float64
-    #: The most likely cost, and the standard deviation of its logarithm; infinite: unknown.
+    #: The most likely cost, and the standard deviation of its logarithm, which is infinite if the
+    #: cost is unknown.
     estimate: Float64
     deviation: Float64
-    #: Time of the newest sample in the estimate, seconds since the epoch.
+    #: Time of the newest sample that the estimate uses, seconds since the epoch.
     at: Float64
 
     @classmethod
     def usual(cls, partitions: int) -> "Costs":
-        """Return costs of 1 for partitions whose costs are unknown."""
+        """Return the costs of partitions whose costs are unknown: decisions use the cost 1."""
         usual = np.ones(partitions)
         return cls(usual, usual, np.full(partitions, np.inf), np.zeros(partitions))
 
     @classmethod
     def of(cls, estimate: Float64, deviation: Float64, at: Float64) -> "Costs":
-        """Return costs from estimates. `value` is 1 unless an estimate surely differs from 1."""
+        """Return costs from estimates; `value` is 1 unless an estimate surely differs from 1."""
         apart = np.abs(np.log(estimate))
         surely = (apart > np.log(DEVIATES)) & (apart > SURE * deviation)
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
@@ -85,9 +90,9 @@ class Costs:
     ) -> "Costs":
         """Return these remembered costs, updated by new estimates for some partitions.
 
-        A new estimate already includes the remembered cost. So a cost from earlier samples stays,
-        unless the new estimate contradicts it. Any other cost is replaced if the new estimate is
-        precise enough.
+        A new estimate takes the remembered cost into account. A remembered cost from before these
+        samples is replaced only if the new estimate contradicts it. Any other cost is replaced if
+        the new estimate is precise enough.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))
@@ -103,7 +108,7 @@ class Costs:
     def known(self) -> Float64:
         """Return the 90 % interval of each cost: lower end, estimate and upper end, (P, 3).
 
-        NaN if the cost is not known precisely enough.
+        A row is NaN if the cost is not known precisely enough.
         """
         width = np.exp(NINE_IN_TEN * self.deviation)
         rows = np.stack((self.estimate / width, self.estimate, self.estimate * width), axis=1)
@@ -111,20 +116,21 @@ class Costs:
         return rows
 
     def intervals(self, problem: Problem) -> CostRows:
-        """Return the rows of `known` by topic and partition, without unknown costs."""
+        """Return the 90 % interval of each known cost, by topic and partition (see `known`)."""
         return _by_topic(problem, self.deviation <= KNOWN, self.known())
 
     def rows(self, problem: Problem) -> CostRows:
-        """Return estimate, deviation and time of costs, for `of_rows` in the next analysis.
+        """Return costs as rows, to be remembered and read by `of_rows` in the next analysis.
 
-        Costs are left out if they are neither known nor surely different from the usual cost.
+        A row has the estimate, its deviation and its time. A cost is left out if it is neither
+        known nor surely different from the usual cost.
         """
         values = np.stack((self.estimate, self.deviation, self.at), axis=1)
         return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)
 
     @classmethod
     def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
-        """Return the remembered costs of partitions that exist, except costs older than a week.
+        """Return remembered costs, except those of deleted partitions or older than a week.
 
         Raises `ValueError`, `TypeError` or `AttributeError` if a value is not a cost.
         """
@@ -143,7 +149,7 @@ class Costs:
 
     @property
     def equal(self) -> bool:
-        """Whether decisions use the same cost for all partitions."""
+        """Whether decisions use the cost 1 for all partitions."""
         return bool((self.value == 1.0).all())
 
 
@@ -166,19 +172,21 @@ def reported_costs(
 ) -> Costs:
     """Return the costs of P partitions, estimated from reported work.
 
-    Each round solves one linear system for the deviations of topics and consumers, from which the
-    deviations of partitions are eliminated. O(P (T + M)²) for T topics and M consumers.
+    Each iteration solves one linear system for the deviations of topics and consumers, after the
+    deviations of partitions were eliminated. Time: O(P (T + M)²) for T topics and M consumers.
 
     Parameters
     ----------
     work, series
-        Reported work, in which at least one mean is known, and its samples.
+        The reported work, in which the mean of at least one partition is known, and the samples
+        with these reports.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
-        Arrivals in records a second, float64 of shape (P,): the weights for the usual cost.
+        Arrivals in records a second, float64 of shape (P,). The usual cost is a median with these
+        weights.
     before
-        Remembered costs.
+        Costs remembered from earlier analyses.
     """
     known = work.known
     read, pair = np.unique(work.partition[known], return_inverse=True)
@@ -187,7 +195,7 @@ def reported_costs(
     logarithm, error = np.log(work.seconds_per_offset[known]), work.error[known]
     per_s = np.maximum(rates[read], 1e-9)
     logarithm -= weighted_median(logarithm, per_s[pair])
-    # A remembered cost counts like a report by a consumer of the usual speed.
+    # A remembered cost is used like a report from a consumer of the usual speed.
     settled = np.flatnonzero(np.isfinite(before.deviation[read]) & (before.at[read] < series.at[0]))
     pair = np.concatenate((pair, settled))
     member = np.concatenate((member, np.full(settled.size, members.size)))
@@ -206,7 +214,8 @@ def reported_costs(
     own, common = np.zeros(read.size), np.zeros(count)
     for _ in range(ROUNDS):
         last, prior = common, 1.0 / (spread + common**2 / FREEDOM)
-        # `share` is the variance of a partition's own deviation, given its prior and its pairs.
+        # `share` is the variance of a partition's own deviation, given its prior and the reports
+        # about it.
         wide = max(COST, MEDIAN_TO_DEVIATION * float(np.median(np.abs(own))))
         share = 1.0 / (total + 1.0 / (wide**2 + own**2 / FREEDOM))
         reduced = square - sums.T @ (sums * share[:, None])
@@ -217,7 +226,8 @@ def reported_costs(
     speed = common[kinds:]
     relative = (data - np.bincount(pair, weight * speed[member])) / total
     relative -= weighted_median(relative, per_s)
-    # Compute the precision of consumers' speeds relative to the usual speed, ignoring their prior.
+    # Compute how precisely the speed of each consumer relative to the usual speed is known from
+    # reports, without its prior.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
     covariance = np.linalg.inv(reduced + np.diag(np.where(free, NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
@@ -230,7 +240,7 @@ def reported_costs(
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
-    """Return the lowest value at which the sum of weights reaches half of the total weight."""
+    """Return the lowest value such that the values up to it have half of the total weight."""
     order = values.argsort(kind="stable")
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

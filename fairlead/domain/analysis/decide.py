@@ -1,7 +1,7 @@
-"""Last step of the analysis: whether a group gets a plan, and which.
+"""Last step of the analysis: whether a group gets a plan, and which one.
 
-Belongs here: reasons for no plan, and comparing what candidates save with what they cost. Belongs
-elsewhere: the earlier steps (`steps`), and the rules of assignment (`assignors`).
+Belongs here: reasons for no plan, and comparing the benefit of candidates with the cost of their
+moves. Belongs elsewhere: the earlier steps (`steps`), and the rules of assignment (`assignors`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,15 +33,16 @@ from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
 from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
-#: Number of commits that show a plan's effect: the first may be of records read before the plan.
+#: Number of commits after which a plan's effect is visible: the first commit may only cover records
+#: that were read before the plan.
 COMMITS_NEEDED: Final = 2
 
-#: Number of recent plans after which the next plan has to wait.
+#: If a group has had this many recent plans, its next plan has to wait.
 AT_ONCE: Final = 20
-#: Seconds. Wait for the next plan after `AT_ONCE` recent plans. Each further plan doubles the wait,
-#: so that a mistake of the analysis cannot cause moves all day.
+#: Seconds. How long the next plan has to wait after `AT_ONCE` recent plans. Each further plan
+#: doubles the time, so that an error of the analysis cannot cause moves all day.
 FIRST_BACKOFF_S: Final = 3600.0
-#: Seconds. Plans count as recent for this long after they took effect.
+#: Seconds. A plan is recent for this long after it took effect.
 LATELY_S: Final = 2 * 86_400.0
 
 Outcome = Literal["plan", "no change"]
@@ -57,11 +58,11 @@ class PlanDecision:
     kept
         Forecast with the present owners.
     candidates
-        The assignments of the assignors with their forecasts; empty if none was computed.
+        The assignments of the policy's assignors, with their forecasts; empty if none was computed.
     chosen
         The candidate that is the plan; None without a plan.
     capacities
-        Known capacities by member, for the next analysis.
+        Known capacities by member, to be remembered for the next analysis.
     traffic
         Traffic between racks; None: racks are unknown, or the policy ignores them.
     work
@@ -121,7 +122,7 @@ def decide(
         the least time lag at the horizon; among equals, with the least rack traffic, then the
         lowest utilisation, then the fewest moves.
     compare
-        Whether candidates are computed even if no plan is needed.
+        Whether to compute candidates even if no plan is needed.
 
     Raises
     ------
@@ -140,7 +141,9 @@ def decide(
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
 
-    The first three columns are `_hold`, `Analysis.places` and `_reduces_traffic`.
+    The first three columns: whether there is a reason against a plan (`_hold`), whether partitions
+    lack owners (`Analysis.places`), and whether a plan may serve only to reduce rack traffic
+    (`_reduces_traffic`).
     """
     analysis = analyse(question)
     hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves
@@ -178,7 +181,7 @@ def decide(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Return why no candidate can become a plan; None if one can."""
+    """Return the reason why no candidate can become a plan; None if one can."""
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked
@@ -188,7 +191,7 @@ def _hold(analysis: Analysis) -> str | None:
 
 
 def _blocked(analysis: Analysis) -> str | None:
-    """Return why nothing can be decided now; None if a decision is possible."""
+    """Return the reason why nothing can be decided now; None if a decision is possible."""
     problem, diagnosis = analysis.problem, analysis.diagnosis
     if not problem.members or not problem.assignable.any():
         return diagnosis.evidence
@@ -198,7 +201,7 @@ def _blocked(analysis: Analysis) -> str | None:
 
 
 def _waits(analysis: Analysis) -> str | None:
-    """Return why the last plan's effect cannot be seen yet; None if it can."""
+    """Return the reason to wait for the effect of the last plan; None if there is none."""
     changed_at, rules = analysis.question.changed_at, analysis.rules
     if changed_at is None:
         return None
@@ -227,10 +230,10 @@ def _waits(analysis: Analysis) -> str | None:
 
 
 def _commits_s(analysis: Analysis) -> float:
-    """Return the seconds within which commits show the effect of a plan.
+    """Return how many seconds it takes until commits show the effect of a plan.
 
-    Computed for the median member, because a single member that commits rarely would delay plans
-    for all others.
+    This is the time for the median member. The slowest member is not decisive, because a single
+    member that commits rarely would delay the plans of the whole group.
     """
     commits = analysis.estimates.commits
     known = np.isfinite(commits.interval_s)
@@ -243,7 +246,7 @@ def _commits_s(analysis: Analysis) -> float:
 def _choice(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
-    """Return the chosen candidate (None if it is not worth its moves) and the reason."""
+    """Return the chosen candidate and the reason; None if no candidate is worth its moves."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
         errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))
@@ -260,9 +263,9 @@ def _choice(
 
 
 def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, float, int]:
-    """Return the sort key by which `_choice` finds the best candidate: the lowest.
+    """Return the sort key of a candidate: the best candidate has the lowest key.
 
-    If rack traffic counts, all time lags within the objective are equal.
+    If the policy considers rack traffic, all time lags within the objective rank equally.
     """
     forecast = candidate.forecast
     time_lag_s, far = forecast.time_lag_s, 0.0
@@ -275,7 +278,7 @@ def _burden(analysis: Analysis, candidate: Candidate) -> tuple[float, float, flo
 def _rack_plan(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose
 ) -> tuple[Candidate | None, str]:
-    """Return a plan that only reduces rack traffic (None if there is none) and the reason."""
+    """Return a plan that only reduces rack traffic (None if there is none), and the reason."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     allowed = usable[:1] if choose == "first" else usable
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
@@ -306,8 +309,8 @@ def _reduces_traffic(analysis: Analysis) -> bool:
 def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> bool:
     """Return whether a reduction of rack traffic by `per_s` is worth a plan.
 
-    The price of this traffic is compared with the policy's minimum saving. If no price is known,
-    its share of all traffic is compared with `BETTER`.
+    `per_s`: bytes a second. The daily price of `per_s` is compared with the policy's minimum
+    saving. If no price is known, `per_s` as a share of all traffic is compared with `BETTER`.
     """
     rules, total = analysis.rules, float(traffic.per_s.sum())
     saved = cost_per_day(traffic.daily_gb(per_s), rules.price_per_gb)
@@ -334,7 +337,8 @@ def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
         return False, f"no assignment is better{known} ({analysis.diagnosis.name}); {what}"
     avoided_s, slight = gain(analysis, owner)
     if planned.time_lag_s > (1.0 - BETTER) * kept.time_lag_s:
-        # The plan helps members other than the one that is furthest behind.
+        # The plan hardly helps the member that is furthest behind, so state how it helps the
+        # others.
         what += f"; summed over partitions, the plan avoids {length(avoided_s)} of time lag"
     if slight:
         return False, f"too small an improvement ({analysis.diagnosis.name}); {what}"

@@ -8,7 +8,7 @@ diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and other members are behind, the diagnosis is about the other members.
-2. stuck partition: a partition waits while its owner commits other partitions.
+2. stuck partition: a partition's commit stays the same while its owner commits other partitions.
 3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
    waits for records.
 4. unbalanced: a partition without an owner is behind.
@@ -16,7 +16,7 @@ diagnosis:
 6. hot partition: more arrives in a partition than the fastest member can process.
 7. overloaded: more arrives in some topics than all their subscribers can process.
 8. slow member: a member's measured capacity is below `SLOW` times the median of its peers.
-9. recovering: every member catches up, about as soon as any other assignment would allow.
+9. recovering: every member catches up, about as soon as is possible with any assignment.
 10. unknown: more arrives at each member than its lower bound of capacity.
 11. unbalanced: more arrives at a member than it can process, and other members have room.
 12. recovering: over the objective now, and within it at the horizon.
@@ -49,8 +49,8 @@ from fairlead.domain.analysis.work_words import work_sentences
 from fairlead.domain.diagnoses import NO_MEMBERS, DiagnosisName
 from fairlead.domain.worst_first import SOON_S
 
-#: Maximum ratio of a slow member's capacity to the median of its peers: smaller differences are
-#: usual between machines.
+#: A member is slow if its capacity is below this share of the median capacity of its peers. Smaller
+#: differences are usual between machines.
 SLOW: Final = 0.7
 #: A recovering group needs no plan if its expected catch-up time is at most this multiple of the
 #: shortest possible one: a plan would save less than its moves cost.
@@ -61,7 +61,7 @@ a_few = partial(listed, at_most=NAMED)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong with a group, with which members or partitions (orders-3), and the evidence."""
+    """What is wrong with a group, names of the members or partitions concerned, and evidence."""
 
     name: DiagnosisName
     names: tuple[str, ...]
@@ -72,8 +72,8 @@ class Diagnosis:
 class Basis:
     """The input of the analysis, and the results from which the diagnosis is made.
 
-    `late` are the members whose time lag will exceed the objective even if fewer records arrive
-    than estimated; bool of shape (M,).
+    `late`: the members whose time lag will exceed the objective even if fewer records arrive than
+    estimated; bool of shape (M,).
     """
 
     question: Question
@@ -131,7 +131,7 @@ def diagnose(basis: Basis) -> Diagnosis:
 
 
 def _uncounted(basis: Basis) -> Iterator[str]:
-    """Describe ignored partitions: never committed, or empty."""
+    """Describe partitions that are ignored because they were never committed or are empty."""
     series = basis.observations.recent
     end, begin = series.end[-1], np.maximum(series.begin[-1], 0)
     idle = np.flatnonzero(~basis.estimates.commits.started & (series.lag[-1] > 0))
@@ -152,7 +152,7 @@ def _uncounted(basis: Basis) -> Iterator[str]:
 
 
 def _transactions(basis: Basis) -> Iterator[str]:
-    """Describe the open transaction that has held back the group for longest."""
+    """Describe the open transaction that has blocked the group's reading for longest."""
     series = basis.observations.recent
     held = series.in_transaction[-1]
     if not held.any():
@@ -174,7 +174,7 @@ def _transactions(basis: Basis) -> Iterator[str]:
 
 
 def _losses(basis: Basis) -> Iterator[str]:
-    """Describe how soon records are lost, and in how many partitions."""
+    """Describe how soon retention deletes unread records, and in how many partitions."""
     losses_s, step_s = basis.outlook.losses_s(basis.owner), basis.observations.recent.step
     soon = int((losses_s < SOON_S).sum())
     if soon:
@@ -229,7 +229,7 @@ def _problem(basis: Basis) -> Diagnosis:
 
 
 def _unseen(basis: Basis) -> str | None:
-    """Return why nothing is known about a group; None if something is known."""
+    """Return the reason why nothing is known about a group; None if something is known."""
     assignable = basis.problem.assignable
     if not basis.problem.members:
         return NO_MEMBERS
@@ -299,7 +299,7 @@ def _stuck(basis: Basis) -> Diagnosis | None:
 
 
 def _throttled(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis of throttled partitions that are or will be over the objective."""
+    """Return the diagnosis of throttled partitions that exceed the objective or will do so."""
     commits, come = basis.estimates.commits, basis.estimates.rates.per_s
     lag_s = _lag_s(basis)
     grows = np.maximum(1.0 - commits.read_per_s / np.maximum(come, 1e-9), 0.0)
@@ -325,7 +325,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
 
 
 def _without_owner(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis of ownerless partitions that are or will be over the objective."""
+    """Return the diagnosis of partitions without an owner that exceed the objective, or will."""
     lag_s = _lag_s(basis)
     then_s = lag_s + np.where(basis.estimates.rates.per_s > 0, basis.rules.horizon_s, 0.0)
     late = basis.problem.assignable & (basis.owner < 0) & (then_s > basis.rules.objective_s)
@@ -379,10 +379,10 @@ def _hot(basis: Basis) -> Diagnosis | None:
 
 
 def _drained(basis: Basis) -> Float64:
-    """Return the reading speed of each partition in its second fastest step, (P,).
+    """Return how fast each partition is read in its second fastest step, (P,).
 
-    In usual records a second. 0 if the owner commits rarely, since the speed in a step is then
-    unknown.
+    In cost-weighted records a second. 0 if the owner commits rarely: the speed in a single step is
+    then unknown.
     """
     commits, series = basis.estimates.commits, basis.observations.recent
     per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
@@ -391,10 +391,10 @@ def _drained(basis: Basis) -> Float64:
 
 
 def _overloaded(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis `overloaded` if too much arrives for all members of some set.
+    """Return the diagnosis `overloaded` if some topics get more than their readers can process.
 
-    The sets are reader sets, and the only readers of some topics: no other member may read their
-    partitions.
+    Two kinds of member sets are checked: members that share topics (reader sets), and all
+    subscribers of a topic, together with the partitions that nobody else may read.
     """
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition
@@ -436,14 +436,14 @@ def _as_known(basis: Basis, members: Mask) -> str:
 
 
 def _readers(basis: Basis) -> Mask:
-    """Return the members that commit and subscribe to a topic with partitions, bool (M,)."""
+    """Return which members commit and subscribe to a topic with partitions, bool (M,)."""
     readers = np.zeros(len(basis.problem.members), dtype=bool)
     readers[basis.problem.readers] = True
     return readers & ~basis.estimates.silent
 
 
 def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
-    """Return the median capacity of peers by member, for members that are much slower."""
+    """Return, for each member that is much slower than its peers, the peers' median capacity."""
     readers, speeds, found = _readers(basis), basis.estimates.speeds, {}
     for member in np.flatnonzero(among & speeds.measured).tolist():
         peers = basis.estimates.peers.of_member(member, readers)
@@ -495,9 +495,9 @@ def _catching_up(basis: Basis) -> Diagnosis | None:
 
 
 def _unmeasured(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis `unknown` if arrivals reach every member's known capacity.
+    """Return the diagnosis `unknown` if each member gets at least as much as its known capacity.
 
-    These capacities may be lower bounds.
+    The group may still keep up, because known capacities may be lower bounds.
     """
     readers = _readers(basis)
     used = basis.outlook.utilisation(basis.owner)[readers]

@@ -1,8 +1,8 @@
 """Second step of the analysis: estimates for partitions and consumers, from observations.
 
 Belongs here: combining arrival rates, costs, speeds and backlogs into one result. Belongs
-elsewhere: reading samples (`read`), the single estimates (`arrivals`, `costs`, `capacities`), and
-`forecast`.
+elsewhere: reading samples (`read`), each of the estimates (`arrivals`, `costs`, `capacities`), and
+the forecast (`forecast`).
 """
 
 from collections.abc import Mapping
@@ -34,16 +34,17 @@ class Estimates:
 
     #: Arrival rates, records a second. A new partition gets the mean of its topic.
     rates: Rates
-    #: Cost of a record of each partition, in usual records.
+    #: Cost of a record of each partition, as a multiple of the group's usual cost.
     costs: Costs
-    #: Findings from commits; `consumed` is in usual records.
+    #: Findings from commits; `consumed` is weighted by costs.
     commits: Commits
-    #: Member name to capacity, in usual records a second, for the next analysis.
+    #: Member name to capacity, in cost-weighted records a second, to be remembered for the next
+    #: analysis.
     known: Mapping[str, Capacity]
-    #: Assumed capacity of each member, in usual records a second.
+    #: Assumed capacity of each member, in cost-weighted records a second.
     speeds: Speeds
-    #: Records that wait to be read, float64 of shape (P,); 0 for `held` partitions, and for topics
-    #: without a subscriber.
+    #: Records that wait to be read, float64 of shape (P,); 0 for partitions that are `held` or that
+    #: no member subscribes to.
     backlog: Float64
     #: Members that commit nothing, bool of shape (M,).
     silent: Mask
@@ -54,7 +55,7 @@ class Estimates:
 
     @property
     def work_per_s(self) -> Float64:
-        """Arrivals in usual records a second, float64 of shape (P,)."""
+        """Arrivals in cost-weighted records a second, float64 of shape (P,)."""
         return self.rates.per_s * self.costs.value
 
 
@@ -92,7 +93,7 @@ def estimate(question: Question, observations: Observations) -> Estimates:
 def _rates(question: Question, observations: Observations, unsubscribed: Mask) -> Rates:
     """Return arrival rates. A partition without known arrivals gets the mean rate of its topic.
 
-    Topics without a subscriber get no arrivals, unless no topic has a subscriber.
+    The rate of a topic without a subscriber is set to 0, unless no topic has a subscriber.
     """
     rates, topic_of = observations.rates, question.problem.topic_of
     if observations.work is not None:
@@ -109,7 +110,7 @@ def _rates(question: Question, observations: Observations, unsubscribed: Mask) -
 def _capacities(
     question: Question, observations: Observations, commits: Commits, costs: Costs
 ) -> dict[str, Capacity]:
-    """Return the known capacities of members, in usual records a second."""
+    """Return measured or remembered capacities by member, in cost-weighted records a second."""
     capacities, now = observed_capacities(observations.recent, commits), question.series.now
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
@@ -127,7 +128,7 @@ def _speeds(
     work_per_s: Float64,
     peers: Peers,
 ) -> Speeds:
-    """Return the assumed capacities; 0 for silent members, so that they get no partitions."""
+    """Return the assumed capacities: 0 for members that commit nothing, which get no partitions."""
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0

@@ -20,17 +20,17 @@ from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
 from fairlead.domain.analysis.thresholds import DAY_S
 
-#: Number of standard deviations by which arrivals may be lower than estimated.
+#: Fewer records than estimated may arrive, by up to this many standard deviations.
 CHANCE: Final = 2.0
 #: Seconds for which a member that has caught up must stay within the objective.
 STAYS_S: Final = 600.0
-#: Uncertainty of a capacity, as a share of the capacity.
+#: A capacity may be higher or lower than estimated by up to this share.
 DOUBT: Final = 0.13
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Forecast of an assignment.
+    """Forecast for a group with a given assignment.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ class Forecast:
     utilisation
         Arrivals divided by capacity of the most utilised member; above 1 the member falls behind.
     loss_s
-        Seconds until retention first deletes unread records; None: never.
+        Seconds until retention deletes the first unread record; None: never.
     catch_up_s, catch_up_between_s
         Seconds until all partitions, except throttled and stuck ones, are within the objective and
-        stay there for ten minutes; and the 90 % interval of these seconds. None: never.
+        stay there for ten minutes, with a 90 % interval. None: this will never be so.
     """
 
     time_lag_s: float
@@ -53,7 +53,7 @@ class Forecast:
 
 
 class _Loads(NamedTuple):
-    """Loads of M members, (M,): arrivals a second, backlog, age of the oldest record in seconds."""
+    """Loads of M members: arrivals a second, backlog, and the age of the oldest unread record."""
 
     arrivals: Float64
     waiting: Float64
@@ -62,9 +62,9 @@ class _Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """Expected loads of P partitions and capacities of M members, in usual records.
+    """Expected loads of P partitions and capacities of M members, in cost-weighted records.
 
-    A usual record has the cost 1: a record with the cost 2 counts as two.
+    A record is counted as often as its cost: a record with the cost 2 as two records.
 
     Parameters
     ----------
@@ -75,11 +75,12 @@ class Outlook:
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Cost of a record of each partition, in usual records, float64 of shape (P,).
+        Cost of a record of each partition, as a multiple of the usual cost, float64 of shape (P,).
     unread
-        Partitions for which losses are forecast as if nobody read them, bool of shape (P,).
+        Partitions (stuck, throttled, or of a silent member) whose loss of records is forecast as if
+        nobody read them, bool of shape (P,).
     retention
-        How near retention is to the group's position; None: retention deletes nothing.
+        When retention deletes unread records; None: never.
     objective_s
         Largest acceptable time lag.
     """
@@ -96,13 +97,13 @@ class Outlook:
 
     @property
     def records(self) -> Float64:
-        """Arrivals in records a second, not in usual records, float64 of shape (P,)."""
+        """Arrivals in records a second, not weighted by cost, float64 of shape (P,)."""
         return self.arrivals / self.costs
 
     def in_records(self, per_s: float, partitions: Mask) -> float:
-        """Convert a rate of usual records to a rate of records of the given partitions, bool (P,).
+        """Convert a cost-weighted rate to records a second of the given partitions, bool (P,).
 
-        The records have the average cost of those that arrive in these partitions.
+        The records are assumed to have the average cost of all arrivals in these partitions.
         """
         total = float(self.arrivals[partitions].sum())
         return per_s * float(self.records[partitions].sum()) / total if total > 0 else per_s
@@ -122,16 +123,16 @@ class Outlook:
     def forecast_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
         """Return each member's time lag at the horizon, float64 of shape (M,).
 
-        At most the present time lag plus the horizon. The time lag of a member without capacity is
-        assumed to stay as it is.
+        The result is at most the present time lag plus the horizon. If a member has no capacity,
+        its present time lag is returned.
         """
         return self._time_lag(self._loads(owner), horizon_s)
 
     def sure_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return the time lag at the horizon if fewer records than estimated arrive, (M,).
+        """Return the time lag at the horizon if fewer records arrive than estimated, (M,).
 
-        Fewer by `CHANCE` standard deviations. If only a few records arrive an hour, a member at
-        nine tenths of its capacity may seem overloaded by chance.
+        Arrivals are assumed to be lower by `CHANCE` standard deviations. Otherwise a member with
+        few arrivals, at nine tenths of its capacity, could seem overloaded by chance.
         """
         loads = self._loads(owner)
         chance = CHANCE * np.sqrt(self.by_member(self.deviation**2, owner))
@@ -147,23 +148,23 @@ class Outlook:
         )
 
     def _time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        # The time lag of a member's oldest record falls in proportion to the member's backlog.
+        # Assume that the age of a member's oldest unread record falls in proportion to its backlog.
         left = self._left(loads, horizon_s) / np.maximum(loads.waiting, 1e-9)
         stays = loads.oldest * np.minimum(left, 1.0)
         return np.maximum(self._usual_time_lag(loads, horizon_s), stays)
 
     def _usual_time_lag(self, loads: _Loads, horizon_s: float) -> Float64:
-        """Return the mean time lag of each member's partitions at the horizon, seconds, (M,)."""
+        """Return the mean time lag of each member's partitions at the horizon, in seconds, (M,)."""
         grown = _seconds(self._left(loads, horizon_s), loads.arrivals)
         grown = np.minimum(grown, loads.oldest + horizon_s)
         return np.where(self.capacities > 0, grown, loads.oldest)
 
     def _left(self, loads: _Loads, horizon_s: float) -> Float64:
-        """Return the backlog at the horizon, records, (M,)."""
+        """Return each member's backlog at the horizon, records, (M,)."""
         return np.maximum(loads.waiting + (loads.arrivals - self.capacities) * horizon_s, 0.0)
 
     def forecast(self, owner: Int32, horizon_s: float) -> Forecast:
-        """Return the forecast of an assignment. Partitions without an owner are not read.
+        """Return the forecast for an assignment. Partitions without an owner are not read.
 
         Examples
         --------
@@ -196,8 +197,8 @@ class Outlook:
         spare = faster * self.capacities - arrivals
         stays = waiting - spare * STAYS_S <= self.objective_s * arrivals
         late = (oldest > self.objective_s) | ~stays
-        # A member that reads in the order of arrival is within the objective before it has read its
-        # whole backlog; a member that reads one partition after the other is not.
+        # A member that reads records in the order of their arrival reaches the objective before it
+        # has read its whole backlog. A member that reads one partition after the other does not.
         alike = np.minimum(_seconds(waiting, arrivals) / np.maximum(oldest, 1e-9), 1.0)
         left = np.maximum(waiting - alike**4 * arrivals * self.objective_s, 0.0)
         longest: Float64 = np.where(late, quotient(left, spare, np.inf), 0.0).max(
@@ -208,9 +209,9 @@ class Outlook:
     def losses_s(self, owner: Int32) -> Float64:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
 
-        Infinite: never. It is assumed that a member that catches up does so in all its partitions
-        at the same time, and that a member that falls behind reads the same share of the arrivals
-        in each of its partitions.
+        Infinite: never. Assumptions: if a member catches up, it does so in all its partitions at
+        the same time. If it falls behind, it reads the same share of the arrivals in each
+        partition.
         """
         if self.retention is None:
             return np.full(owner.size, np.inf)
@@ -225,15 +226,15 @@ class Outlook:
         return self.retention.seconds(waits, read / self.costs, until)
 
     def total_time_lag(self, owner: Int32, horizon_s: float) -> Float64:
-        """Return each member's mean time lag at the horizon times its partition count, (M,)."""
+        """Return each member's time lag at the horizon, summed over its partitions, (M,)."""
         partitions = self.by_member(np.ones_like(self.arrivals), owner)
         return self._usual_time_lag(self._loads(owner), horizon_s) * partitions
 
 
 def expect(question: Question, observations: Observations, estimates: Estimates) -> Outlook:
-    """Return the expected loads and capacities of a group, in usual records."""
+    """Return the expected loads and capacities of a group, in cost-weighted records."""
     costs, held, commits = estimates.costs.value, estimates.held, estimates.commits
-    # A throttled partition needs its owner's capacity only for the records that are read.
+    # Of a throttled partition, only the records that are read use its owner's capacity.
     arrivals = np.where(commits.throttled, commits.read_per_s, estimates.rates.per_s)
     return Outlook(
         arrivals=arrivals * costs,

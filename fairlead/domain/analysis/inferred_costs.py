@@ -1,14 +1,15 @@
-"""Costs of records without reports, inferred from what consumers read at their limit.
+"""Costs of records if consumers do not report them, inferred from reading speeds.
 
-Belongs here: distinguishing slow consumers from expensive partitions by their reading speed while
-records wait. Belongs elsewhere: finding consumers with a backlog (`commits`), and reported work
-(`costs`).
+Belongs here: distinguishing slow consumers from expensive partitions, from the reading speed while
+records wait. Belongs elsewhere: finding consumers with a backlog (`commits`), and costs from
+reported work (`costs`).
 
 A consumer at its limit spends all its time on its records. Let c be the cost of a record of each
-partition, and v the speed of the consumer in usual records a second. If the consumer reads n
-records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such an
-equation. The equations differ, because clients read partitions in turns and plans move partitions.
-The priors are those of `costs`: most deviations are small, and a few are large.
+partition, and v the speed of the consumer in cost-weighted records a second. If the consumer reads
+n records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such
+an equation. The equations can be solved because they differ: at times a client reads more of one
+partition than of another, and plans move partitions. The priors are those of `costs`: most
+deviations are small, and a few are large.
 """
 
 from typing import Final
@@ -31,15 +32,18 @@ from fairlead.domain.analysis.costs import (
 from fairlead.domain.analysis.sample_series import Float64, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
-#: Seconds. Minimum length of a stretch: long enough that the exact times of commits matter little.
+#: Seconds. Minimum length of a stretch: in a shorter one, the exact times of commits would matter.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations. Each consumer's newest are used: an equal number, at least one.
+#: Maximum number of equations. Each consumer gets an equal share, and at least one; its newest
+#: stretches are used.
 _MOST: Final = 300
-#: Relative error of an equation, in addition to the error of its commits' times (`AUTO_COMMIT_S`).
+#: Relative error of an equation. The error because of the unknown times of commits is added
+#: (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03
-#: Prior standard deviation of the logarithm of the usual speed: large, since nothing is known.
+#: Prior standard deviation of the logarithm of the usual speed: large, because nothing is known
+#: about this speed.
 _ANY: Final = 10.0
-#: Maximum change of a logarithm in a round, so that the rounds converge.
+#: Maximum change of a logarithm in an iteration, so that the iterations converge.
 _STEP: Final = 1.0
 
 
@@ -52,8 +56,9 @@ def inferred_costs(
 ) -> Costs:
     """Return the costs of P partitions; the parameters are those of `costs.reported_costs`.
 
-    Finds logarithms of costs by Newton's method, and reweights the priors in each round, so that
-    they become Student's t distributions. O(E² (P + M)) a round, for E equations and M consumers.
+    The logarithms of costs are found by Newton's method. Each iteration reweights the priors, so
+    that they become Student's t distributions. Time per iteration: O(E² (P + M)), for E equations
+    and M consumers.
     """
     member, seconds, records = _stretches(series, commits)
     if not member.size:
@@ -94,7 +99,7 @@ def inferred_costs(
         solution = solution + np.clip(step, -_STEP, _STEP)
         if np.abs(solution - last).max() < NEAR:
             break
-    # Costs are relative to the usual cost, which includes partitions without an equation.
+    # Divide by the usual cost, a median over all partitions, including those without an equation.
     weights = np.maximum(rates, 1e-9) / np.maximum(rates, 1e-9).sum()
     logarithm, usual = own @ solution, np.zeros(rates.size)
     usual[read] = logarithm
@@ -112,8 +117,8 @@ def inferred_costs(
 def _stretches(series: SampleSeries, commits: Commits) -> tuple[Places, Float64, Float64]:
     """Return the stretches of time in which consumers were at their limit.
 
-    Returns each stretch's consumer, intp of shape (E,), its seconds, float64 of shape (E,), and its
-    records of each partition, float64 of shape (E, P).
+    For each stretch: the consumer, intp of shape (E,); its seconds, float64 of shape (E,); and the
+    records read of each partition, float64 of shape (E, P).
     """
     total = np.vstack((np.zeros((1, series.partitions)), commits.taken.cumsum(axis=0)))
     members = np.flatnonzero((commits.marked & commits.busy).any(axis=0)).tolist()

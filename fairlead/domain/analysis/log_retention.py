@@ -1,11 +1,11 @@
 """When retention deletes records that a group has not read.
 
-Belongs here: the speed of the first offsets of logs, and the time until they overtake the group.
+Belongs here: how fast the start offsets of logs grow, and when they pass the group's position.
 Belongs elsewhere: reading speeds (`capacities`).
 
-Kafka deletes whole segments, so the first offset of a log stays the same for a while and then
-jumps. Since its last jump, the first offset is assumed to have moved along the line through the
-jumps, by at most one jump.
+Kafka deletes whole segments, so the start offset of a log stays the same for a while and then
+jumps. Between jumps, the start offset is assumed to grow steadily, at the mean speed of the earlier
+jumps, but by no more than the largest jump.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, 
 
 @dataclass(frozen=True, eq=False)
 class Retention:
-    """Distance from the first offsets of P logs to the group's position, shapes (P,)."""
+    """How far retention is from the group's position in P logs; arrays are of shape (P,)."""
 
-    #: Records until retention reaches the group's position; 0: reached.
+    #: Number of records between the estimated start of the log and the group's position; at least
+    #: 0.
     room: Float64
-    #: Speed of first offsets, records a second; 0: no movement.
+    #: How fast the start offset grows, records a second; 0: it does not grow.
     per_s: Float64
 
     def seconds(self, waits: Mask, read: Float64, catch_up_s: Float64) -> Float64:
         """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
-        `waits`: whether a partition has a backlog; `read`: records read a second; `catch_up_s`:
-        seconds until the backlog has been read, infinite: never.
+        `waits`: whether each partition has a backlog; `read`: records read a second; `catch_up_s`:
+        seconds until the backlog has been read; infinite: it never will be.
 
         Examples
         --------
@@ -44,9 +45,9 @@ class Retention:
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
-    """Compute how far retention is from the group's position; None: no first offset has moved.
+    """Return how far retention is from the group's position; None: no start offset has changed.
 
-    If a first offset jumped only once, its speed is assumed to be `arrivals`, records a second.
+    If a start offset jumped only once, it is assumed to grow by `arrivals`, records a second.
     """
     known = series.in_one_log & (series.begin >= 0)
     jumps = np.where(known[1:] & known[:-1], np.diff(series.begin, axis=0), 0)

@@ -21,7 +21,7 @@ from fairlead.domain.analysis.sample_series import Int32, Mask, Places
 
 @dataclass(frozen=True, eq=False)
 class Peers:
-    """The reader sets of M members and P partitions."""
+    """The reader sets (members that share topics) of M members and P partitions."""
 
     #: Number of the reader set of each member, int32 of shape (M,), and of each partition, int32 of
     #: shape (P,); -1: no subscriber.
@@ -30,7 +30,7 @@ class Peers:
 
     @classmethod
     def of(cls, problem: Problem) -> "Peers":
-        """Return the reader sets of a problem. Topics without partitions do not count.
+        """Return the reader sets of a problem. Topics without partitions are ignored.
 
         Examples
         --------
@@ -47,18 +47,17 @@ class Peers:
         return cls(reader_set, of_topic[problem.topic_of])
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return the peers of a member that are `among` some members, bool of shape (M,)."""
+        """Return the peers of a member, but only those in `among`, bool of shape (M,)."""
         others = among & (self.reader_set == self.reader_set[member])
         others[member] = False
         return np.flatnonzero(others)
 
 
 def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
-    """Yield each topic's subscribers, and the partitions that nobody else may read.
+    """Yield each topic's subscribers, with all partitions that only these members may read.
 
-    The subscribers are bool of shape (M,), the partitions bool of shape (P,). If several topics
-    have the same subscribers, these are yielded once. Nothing is yielded if all subscriptions are
-    equal.
+    The subscribers are bool of shape (M,), the partitions bool of shape (P,). Topics with the same
+    subscribers are combined. Nothing is yielded if all members have the same subscriptions.
 
     Examples
     --------
@@ -84,7 +83,7 @@ def reader_sets(
 ) -> tuple[Int32, Int32]:
     """Return the reader set of each member, and of each topic; -1: no subscriber.
 
-    `member` and `topic` are the pairs of a subscriber and its topic.
+    `member[i]` subscribes to `topic[i]`: the two arrays have an element for each subscription.
     """
     of_member = np.arange(count, dtype=np.int32)
     while True:

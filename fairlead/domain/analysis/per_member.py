@@ -1,4 +1,4 @@
-"""Values of members from values of their partitions, and values of partitions from their owners."""
+"""Convert between values per partition and values per member, by the owners of partitions."""
 
 from typing import TypeVar
 
@@ -11,7 +11,10 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class PerMember:
-    """Sums over the partitions that each member owns at the end of each of S steps."""
+    """Sums over the partitions of each member, in S steps between samples.
+
+    A partition belongs to the member that owns it at the end of the step.
+    """
 
     def __init__(self, series: SampleSeries) -> None:
         self._series = series
@@ -35,7 +38,7 @@ class PerMember:
         return table[:, : self.members]
 
     def steady(self) -> Mask:
-        """Return whether each member's partitions and their logs stayed the same in a step, (S, M).
+        """Return whether each member kept the same partitions and logs in each step, (S, M).
 
         False for a member without partitions.
         """
@@ -57,7 +60,7 @@ def sum_by_owner(values: Float64 | Mask, owner: Int32, members: int) -> Float64:
 
 
 def of_owner(values: npt.NDArray[Scalar], owner: Int32, none: float) -> npt.NDArray[Scalar]:
-    """Return the value of each partition's owner, from members' values of shape (..., M).
+    """Return for each partition the value of its owner, given members' values of shape (..., M).
 
     Partitions without an owner get the value `none`.
 

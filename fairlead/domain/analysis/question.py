@@ -20,7 +20,7 @@ class Question:
     #: Partition counts, subscriptions of members, and present owners (`Problem.of`). `weights` are
     #: lags, for lag-based assignors; `capacities` and `arrival_rates` are ignored.
     problem: Problem
-    #: At least one sample of the same partitions; `series.members` begins with `problem.members`.
+    #: One or more samples of the same partitions; `series.members` begins with `problem.members`.
     series: SampleSeries
     #: The policy's rules.
     rules: Rules = field(default_factory=Rules)
@@ -28,11 +28,12 @@ class Question:
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
-    #: Whether remembered values were invalid and therefore ignored; the evidence mentions this.
+    #: Whether remembered values were ignored because they were invalid. The evidence then says so.
     forgotten: bool = False
     #: Times at which the last `MOST_PLANS` plans took effect, seconds since the epoch, ascending.
     changes: Sequence[float] = ()
-    #: Whether each rebalance stops all partitions, not only those that move.
+    #: Whether the consumers stop reading all their partitions in each rebalance (eager protocol),
+    #: not only those that move.
     eager: bool = False
     #: Mean bytes of a record of each partition, float64 of shape (P,); NaN or None: unknown.
     record_bytes: Float64 | None = None

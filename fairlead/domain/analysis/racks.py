@@ -23,7 +23,7 @@ _GIGABYTE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """Bytes a second of P partitions, float64 of shape (P,); records a second if not `in_bytes`."""
+    """Traffic of P partitions: bytes a second, float64 of shape (P,); records if not `in_bytes`."""
 
     problem: Problem
     per_s: Float64
@@ -48,11 +48,11 @@ class RackTraffic:
         return cls(problem, arrivals * _filled(problem, record_bytes), in_bytes=True)
 
     def between(self, owner: Int32) -> float:
-        """Return the traffic between known racks, in bytes a second (or records)."""
+        """Return the traffic between racks in bytes a second (in records if sizes are unknown)."""
         return float(self.per_s[far_partitions(self.problem, owner)].sum())
 
     def share(self, owner: Int32) -> float:
-        """Return the share of all traffic that comes from other racks."""
+        """Return which share of all traffic members read from other racks."""
         total = float(self.per_s.sum())
         return self.between(owner) / total if total else 0.0
 
@@ -65,7 +65,7 @@ class RackTraffic:
         return per_s * DAY_S / _GIGABYTE if self.in_bytes else None
 
     def describe(self, before: Int32, after: Int32, price_per_gb: float | None = None) -> str:
-        """Describe traffic between racks before and after, with its cost."""
+        """Describe the traffic between racks, and its price, before and after a plan."""
         first, then = self.gb_per_day(before), self.gb_per_day(after)
         if first is None or then is None:
             return f"read from other racks: {self.share(before):.0%}, then {self.share(after):.0%}"
@@ -92,7 +92,7 @@ def cost_per_day(gb_per_day: float | None, price_per_gb: float | None) -> float 
 
 
 def _filled(problem: Problem, sizes: Float64) -> Float64:
-    """Return sizes. An unknown size is replaced by the mean of the topic, or else of the group."""
+    """Replace each unknown size by the mean of the topic, or else by the mean of the group."""
     known = ~np.isnan(sizes)
     topics = len(problem.topics)
     counted = np.bincount(problem.topic_of[known], minlength=topics)

@@ -15,9 +15,9 @@ from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, r
 from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL, STEPS
 
-#: Seconds. Rates and commits are read from the samples of the last hour.
+#: Seconds. Arrival rates and commits are evaluated over this time before the last sample.
 HISTORY_S: Final = 3600.0
-#: Number of newest samples that are used even if they are older than `HISTORY_S`.
+#: At least this many newest samples are used, even if they are older than `HISTORY_S`.
 LEAST_SAMPLES: Final = STEPS + 4
 
 
@@ -25,13 +25,14 @@ LEAST_SAMPLES: Final = STEPS + 4
 class Observations:
     """The samples of a group after cleaning, and what they show."""
 
-    #: All samples, with gaps interpolated, without samples in quick succession.
+    #: All samples; gaps are interpolated, and of two samples in quick succession the first is left
+    #: out.
     series: SampleSeries
-    #: Samples of the last hour; all samples if members have few commits in the last hour.
+    #: Samples of the last hour, or all samples if a member has too few commits in the last hour.
     recent: SampleSeries
     #: Arrival rates, records a second.
     rates: Rates
-    #: Findings from the commits in `recent`, counted in records.
+    #: Findings from the commits in `recent`; records are not weighted by cost.
     commits: Commits
     #: Reported work of the last hour; None: nothing is reported.
     work: MeasuredWork | None

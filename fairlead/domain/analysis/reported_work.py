@@ -1,13 +1,13 @@
-"""Seconds per record and busy shares of consumers, from their reports of work.
+"""Seconds per record, and how busy consumers are, from the reports of consumers.
 
-Belongs here: checking reported counters, and adding up their differences between samples. Belongs
-elsewhere: reading reports (`fairlead.domain.samples.work_columns`), and comparing partitions
-(`costs`).
+Belongs here: checking reported counters, and adding up by how much they grow between samples.
+Belongs elsewhere: reading reports (`fairlead.domain.samples.work_columns`), and comparing
+partitions (`costs`).
 
-A difference between two reports counts if the same consumer wrote both with the same token (one for
-each run of a consumer). Every client that may commit for a group could write false reports. So
-impossible differences are ignored: a negative one, more records than the committed offset advanced,
-more seconds than elapsed, or a sum of squares that is too small for the seconds.
+Only the growth of counters between two reports is used, and only if the same run of a consumer
+wrote both: each run has its own token. Every client that may commit for a group could write false
+reports, so impossible growth is ignored: negative values, more records than the committed offset
+advanced, more seconds than elapsed, or a sum of squares that is too small for the seconds.
 """
 
 from dataclasses import dataclass
@@ -34,34 +34,37 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: Seconds. Tolerance for clocks that differ.
+#: Seconds. Tolerance because clocks may differ.
 SLACK_S: Final = 2.0
-#: Maximum ratio of the upper to the lower end of an interval; if it is larger, the mean is unknown.
+#: Maximum ratio of the upper to the lower end of the 90 % interval of a mean. If the ratio is
+#: larger, the mean is unknown.
 _WIDE: Final = 2.0
-#: Minimum seconds per record. If a record takes less, it may only have been put into a queue.
+#: Minimum seconds per record. If a record takes less, the consumer may only have put it into a
+#: queue.
 _LEAST_S: Final = 1e-4
 #: Minimum number of records for a mean.
 _LEAST_RECORDS: Final = 20
-#: Seconds. Standard deviation of a difference of times, which are reported in milliseconds.
+#: Seconds. Standard deviation of the rounding error of a difference of times in milliseconds.
 _ROUNDING_S: Final = 0.4e-3
-#: Largest difference in offsets per record between partitions that does not matter.
+#: Partitions are alike if their numbers of offsets per record differ by less than this.
 _ALIKE: Final = 0.1
-#: Seconds. Largest error of a difference of times, which are reported in milliseconds.
+#: Seconds. Largest rounding error of a difference of times in milliseconds.
 _EXACT_S: Final = 2e-3
-#: Relative standard error of a mean of one record, which shows no spread: a large number.
+#: Relative standard error of a mean of a single record, whose spread is unknown: a large number.
 _UNKNOWN: Final = 1e6
-#: Numbers of newest steps that are compared with the steps before them, to find a change.
+#: To find a change, this many newest steps between samples are compared with the earlier steps.
 _NEWEST: Final = (32, 16, 8, 4, 2)
-#: Minimum ratio of time in the application to waiting time, if records take almost no time. Below
-#: this ratio, other threads may process the records while the consumer waits.
+#: If records take almost no time, and the ratio of time in the application to time waiting for
+#: records is below this, other threads may process the records while the consumer waits.
 _WORKS: Final = 0.2
-#: Minimum share of a consumer's busy time for which the mean per record is known. With less, the
-#: consumer's speed is unknown.
+#: A consumer's speed is known only if the mean time per record is known for at least this share of
+#: its busy time.
 _KNOWN_SHARE: Final = 0.8
-#: Minimum share of the newest steps that reports must cover, to show how long a consumer waits.
+#: Reports must cover at least this share of the newest steps to show how long a consumer waits.
 _COVERED: Final = 0.5
-#: If a consumer has unread records, but waits for records for at least this share of its time, a
-#: quota or the network limits it. A busy consumer waits less: only until its next fetch returns.
+#: If a consumer waits for records for at least this share of its time, although it has unread
+#: records, a quota or the network limits it. A busy consumer waits only until its next fetch
+#: returns.
 _WAITING: Final = 0.3
 
 
@@ -69,7 +72,8 @@ _WAITING: Final = 0.3
 class ReportSeries:
     """The reports in a group's samples: L samples, P partitions, M consumers as in `SampleSeries`.
 
-    Values are float64 of shape (L, P) or, from `elapsed_s` on, (L, M), unless stated otherwise.
+    Unless stated otherwise, values are float64: of shape (L, P) up to `squares_s2`, and of shape
+    (L, M) from `elapsed_s` on.
     """
 
     #: Consumer that wrote each partition's report, int32; -1: no report, or not by a member.
@@ -81,12 +85,12 @@ class ReportSeries:
     squares_s2: Float64
     #: Token of each consumer, as a number, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created; seconds of these in which it waited for records; and
-    #: seconds in which it was in the application.
+    #: Seconds since each consumer was created. How many of these it waited for records, and how
+    #: many it spent in the application's code.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
-    #: Number of paused partitions; NaN: times are unknown.
+    #: Number of paused partitions; NaN if the report has no times.
     paused: Float64
 
     def of(self, samples: Int64 | slice) -> "ReportSeries":
@@ -96,40 +100,41 @@ class ReportSeries:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredWork:
-    """The work of M consumers, with K pairs of a partition and a consumer.
+    """The work that M consumers reported, for K pairs of a partition and a consumer.
 
-    Values are float64 of shape (K,) or, from `busy` on, (M,), unless stated otherwise.
+    Unless stated otherwise, values are float64: of shape (K,) up to `offsets_per_record`, and of
+    shape (M,) from `busy` on.
     """
 
     #: Partition and consumer of each pair, intp.
     partition: Places
     member: Places
-    #: Since the last change of the mean: records, seconds per record, and the relative standard
-    #: error of these seconds.
+    #: Since the seconds per record last changed: number of records, mean seconds per record, and
+    #: the relative standard error of this mean.
     records: Float64
     mean_s: Float64
     error: Float64
     #: Processing time of each pair in all samples.
     seconds: Float64
-    #: Offsets by which commits advanced per record: 1, or more if compaction, transaction markers
-    #: or aborted transactions left offsets without a record.
+    #: By how many offsets the commit advanced for each record: 1, or more if compaction,
+    #: transaction markers or aborted transactions left offsets without a record.
     offsets_per_record: Float64
-    #: Time in which each consumer did not wait for records, as a share (NaN: unknown) and in
-    #: seconds.
+    #: Time in which each consumer was busy, that is, did not wait for records: as a share of its
+    #: time (NaN: unknown), and in seconds.
     busy: Float64
     busy_s: Float64
-    #: Share of the newest steps' time in which each consumer waited for records; 0: unknown.
+    #: Share of its time that each consumer waited for records in the newest steps; 0: unknown.
     waiting: Float64
     #: Whether each consumer has a report in the last sample, bool.
     reporting: Mask
     #: Ratio of the present to the earlier seconds per record, if all consumers became slower at the
     #: same time; else 1.
     slower: float
-    #: Number of impossible differences, which were ignored.
+    #: How often counters grew by an impossible amount, which was ignored.
     ignored: int
 
     def share(self, partition: int, member: int) -> float:
-        """Return the share of a consumer's time spent on a partition; NaN: unknown."""
+        """Return the share of a consumer's time that it spent on a partition; NaN: unknown."""
         if not self.busy[member] > 0:
             return np.nan
         pair = (self.partition == partition) & (self.member == member)
@@ -146,8 +151,8 @@ class MeasuredWork:
     def interval(self) -> tuple[Float64, Float64]:
         """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
 
-        With few records and a large spread, mean and spread are usually underestimated. The factor
-        `1 + error` makes up for this.
+        If there are few records and their times differ much, the mean and the standard error are
+        usually too low. The factor `1 + error` corrects for this.
         """
         width = np.exp(np.minimum(NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
         return self.mean_s / width, self.mean_s * width
@@ -184,7 +189,7 @@ class MeasuredWork:
 
     @property
     def waits(self) -> Mask:
-        """Whether each consumer spent much of the newest steps waiting for records, (M,)."""
+        """Whether each consumer waited for records for much of the newest steps, (M,)."""
         return self.waiting >= _WAITING
 
     @property
@@ -194,14 +199,15 @@ class MeasuredWork:
 
     @property
     def seconds_per_offset(self) -> Float64:
-        """Seconds per offset of each pair, (K,), for use with arrivals, which count offsets."""
+        """Seconds per offset of each pair, (K,). Arrival rates count offsets, too."""
         return self.mean_s / self.offsets_per_record
 
     def speeds(self, costs: Float64) -> Float64:
-        """Return the capacity of consumers in usual offsets a second, float64 of shape (M,).
+        """Return each consumer's capacity in cost-weighted offsets a second, float64 of shape (M,).
 
-        NaN if too little of a consumer's busy time was spent on records: then the consumer might
-        process larger batches in about the same time. `costs`: of each partition, of shape (P,).
+        NaN if the time per record is known for too little of a consumer's busy time: the rest may
+        not depend on the number of records, so that larger batches would hardly take longer.
+        `costs`: of each partition, of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
@@ -210,7 +216,7 @@ class MeasuredWork:
         return np.where(share >= _KNOWN_SHARE, share / self._seconds_per(offsets, costs), np.nan)
 
     def seconds_per_usual_record(self, costs: Float64) -> Float64:
-        """Return the seconds per usual record of consumers, float64 of shape (M,); NaN: unknown."""
+        """Return each consumer's seconds for a record of cost 1, float64 (M,); NaN: unknown."""
         return self._seconds_per(self.records, costs)
 
     def _seconds_per(self, counts: Float64, costs: Float64) -> Float64:
@@ -224,8 +230,8 @@ class MeasuredWork:
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     """Return the work that consumers report, from the samples of about the last hour.
 
-    A mean covers all steps since its last change. A mean has changed if the means of the newest
-    steps and of the steps before them differ by more than `DEVIATIONS` standard errors.
+    A mean of seconds per record covers all steps since its last change. It has changed if the means
+    of the newest and of the earlier steps differ by more than `DEVIATIONS` standard errors.
     """
     steps, count = _Steps(reports, series), len(series.members)
     pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
@@ -256,8 +262,9 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
 def _offsets_per_record(offsets: Float64, records: Float64) -> Float64:
     """Return `MeasuredWork.offsets_per_record`; arguments are of shape (S, K).
 
-    This is the lower of two ratios. The median of all steps is right if consumers skipped records
-    in few steps. The ratio over the newest steps is right if only older records are compacted.
+    Two ratios are computed, and the lower one is returned. The median over all steps is right if
+    records were skipped in only a few steps. The ratio over the newest steps is right if compaction
+    affects only older records.
     """
     usual = np.nanmedian(quotient(offsets, records, np.nan), axis=0)
     newest = (records > 0)[::-1].cumsum(axis=0)[::-1] <= STEPS
@@ -276,7 +283,7 @@ class _Means(NamedTuple):
 
     @classmethod
     def of(cls, sums: Float64) -> "_Means":
-        """Return the means, given sums of records, seconds and squared seconds, of shape (3, K)."""
+        """Return the means from sums of records, seconds and squared seconds, of shape (3, K)."""
         records, seconds, squares = sums
         count = np.maximum(records, 1.0)
         mean_s = seconds / count
@@ -295,9 +302,9 @@ class _Means(NamedTuple):
 def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     """Return the means since the last change of each pair, and `MeasuredWork.slower`.
 
-    The newest 32 steps are compared with the steps before them, then the newest 16, and so on.
-    After a change, only the steps since that change are compared, so that the last of several
-    changes is found. `work`: records, seconds and squares, float64 of shape (3, S, K).
+    The newest 32 steps are compared with the earlier steps, then the newest 16, and so on. If there
+    is a change, the steps before it are left out of further comparisons, so that the last of
+    several changes is found. `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
     since, slower = work.sum(axis=1), 1.0
     for steps in (count for count in _NEWEST if count < work.shape[1]):
@@ -306,8 +313,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Use the larger spread. Without a change both are equal, but few records may lack rare long
-        # ones.
+        # Use the larger of the two spreads. If nothing has changed, the spreads should be equal,
+        # but a few records may lack the rare long ones.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
@@ -316,9 +323,9 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:
-    """Return consumers' median ratio of newest to earlier seconds per record.
+    """Return the median factor by which consumers became slower, if all did; else 1.
 
-    1 if not all consumers became slower.
+    The factor is the ratio of newest to earlier seconds per record.
     """
     before_s, now_s = (
         np.bincount(member[chosen], (means.seconds * newest.records)[chosen])
@@ -329,16 +336,16 @@ def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask)
 
 
 class _Steps:
-    """Valid differences of reports between samples: S steps, P partitions, M consumers."""
+    """Growth of reported counters in S steps between samples, of P partitions, M consumers."""
 
-    @np.errstate(invalid="ignore")  # counters that are not reported are NaN
+    @np.errstate(invalid="ignore")  # a counter that was not reported is NaN
     def __init__(self, reports: ReportSeries, series: SampleSeries) -> None:
         self._reports, self._series = reports, series
-        #: Seconds elapsed, waiting and in the application, of shape (3, S, M).
+        #: Growth of `elapsed_s`, `waiting_s` and `handler_s` in each step, of shape (3, S, M).
         self._counters = np.diff(
             np.stack((reports.elapsed_s, reports.waiting_s, reports.handler_s)), axis=1
         )
-        #: Records, seconds and squared seconds, of shape (3, S, P).
+        #: Growth of `records`, `busy_s` and `squares_s2` in each step, of shape (3, S, P).
         self.work = np.diff(np.stack((reports.records, reports.busy_s, reports.squares_s2)), axis=1)
         #: The consumer that processed the records, int32 of shape (S, P).
         self.by = by = reports.by[1:]
@@ -348,17 +355,17 @@ class _Steps:
         step = np.arange(len(series) - 1)[:, None]
         in_time = elapsed_s <= series.seconds[:, None] + _age_s(reports.elapsed_s, series)
         alive = (np.diff(reports.token, axis=0) == 0) & (reports.token[1:] >= 0)
-        # The report in the first sample may be of any age, so differences from it may cover too
-        # much time. Such differences are not used, but do not count as impossible.
+        # The report in the first sample may be of any age, so growth since this report may cover
+        # too much time. Such growth is not used, but it does not count as impossible.
         alive &= in_time | (reports.elapsed_s[:-1] != reports.elapsed_s[0])
         sound = in_time & (self._counters >= 0).all(axis=0)
         sound &= waiting_s + handler_s <= elapsed_s + SLACK_S
         known = (series.committed[1:] >= 0) & (series.committed[:-1] >= 0)
         advance = np.maximum(np.diff(series.committed, axis=0), 0)
         possible = (self.work >= 0).all(axis=0) & (~known | (records <= advance))
-        # The sum of squares is smallest if all times are equal. There are at most 2 n + 1 times:
-        # one for each of n records, one for the rest of each record's batch, and one for the record
-        # in progress at the earlier report.
+        # The sum of squares is smallest if all measured times are equal. For n records, there are
+        # at most 2 n + 1 times: for each record, for the rest of the batch of each record, and for
+        # the record in progress at the earlier report.
         least_s2 = np.maximum(busy_s - _EXACT_S, 0.0) ** 2 / (2.0 * records + 1.0)
         possible &= least_s2 <= squares_s2 + _EXACT_S**2
         linked = (by >= 0) & (reports.by[:-1] == by) & alive[step, by] & self._timed[by]
@@ -367,11 +374,11 @@ class _Steps:
         sound &= ~(self._by_consumer(busy_s, valid) > elapsed_s + SLACK_S)
         valid &= sound[step, by]
         self._valid, self._alive = valid, alive & sound
-        #: Whether the step of a partition has valid records, bool of shape (S, P).
+        #: Whether a partition has valid reports of processed records in each step, bool (S, P).
         self.counts: Mask = valid & (records > 0)
-        #: Offsets by which the commits advanced, of shape (S, P).
+        #: Number of offsets by which the commits advanced in each step, of shape (S, P).
         self.offsets = np.where(known, advance, records)
-        #: Number of impossible differences.
+        #: How often counters grew by an impossible amount.
         self.ignored = int((linked & ~valid).sum())
 
     def _by_consumer(self, values: Float64, valid: Mask) -> Float64:
@@ -380,7 +387,7 @@ class _Steps:
         return sums
 
     def busy(self) -> tuple[Float64, Float64, Float64]:
-        """Return `busy`, `busy_s` and `waiting` as defined in `MeasuredWork`."""
+        """Return the three attributes `busy`, `busy_s` and `waiting` of `MeasuredWork`."""
         records, busy_s, _ = self.work
         elapsed, waiting, handler, assigned, taken = (
             np.where(self._alive, values, 0.0).sum(axis=0)
@@ -408,9 +415,9 @@ class _Steps:
 def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
-    A report has no times if other threads process the records. The newest report decides for all
-    steps: the way an application works does not change, but its consumer needs some records to
-    notice it.
+    If other threads process the records, reports have no times. A consumer notices these threads
+    only after some records, but an application has them all the time. So the newest report is
+    decisive for all steps.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
@@ -421,8 +428,9 @@ def _timed(reports: ReportSeries) -> Mask:
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
 
-    A new report in a sample may have been written right after the previous sample. Another sample
-    is assumed one step before the first sample. The age includes the time that a sample takes.
+    A report that is new in a sample may have been written right after the previous sample. (For the
+    first sample, a previous one is assumed.) `SAMPLE_S` is added, because taking a sample takes
+    time.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]
     repeated = np.diff(elapsed_s, axis=0, prepend=np.nan) == 0

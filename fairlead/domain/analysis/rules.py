@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-#: Number of plans whose times are remembered: enough to reach the longest back-off.
+#: The times of this many plans are remembered: enough for the longest wait between plans
+#: (`thresholds.WEEK_S`).
 MOST_PLANS: Final = 30
 
 
@@ -15,7 +16,7 @@ class Rules:
     objective_s: float = 60.0
     #: Seconds ahead for which time lag is forecast.
     horizon_s: float = 1800.0
-    #: Largest planned utilisation of a member: its arrivals divided by its capacity.
+    #: Utilisation of a member (its arrivals divided by its capacity) that a plan should not exceed.
     target_utilisation: float = 0.95
     #: Seconds for which a moved partition is not read (move downtime).
     move_downtime_s: float = 10.0

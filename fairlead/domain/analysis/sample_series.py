@@ -19,17 +19,18 @@ Places = npt.NDArray[np.intp]
 
 #: Value of an unknown offset, a missing commit, or a missing owner.
 NONE = -1
-#: Largest interpolated offset, so that int64 does not overflow.
+#: Interpolated offsets are limited to this, because int64 could overflow.
 _FURTHEST = 2.0**62
-#: A step between samples is short if it is below this share of the shorter step beside it.
+#: A step (the time between two samples) is short if it is shorter than this share of each step
+#: beside it.
 _SHORT = 0.25
-#: A commit up to this many offsets before the last stable offset counts as being there, because the
-#: marker at the end of a transaction takes one offset.
+#: A commit is regarded as being at the last stable offset if it is at most this many offsets before
+#: it: the marker at the end of a transaction takes one offset.
 _MARKER = 1
 
 
 def median(values: Float64) -> float:
-    """Return the median; ten times as fast as numpy for a few values.
+    """Return the median, ten times as fast as numpy does for a few values.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def median(values: Float64) -> float:
 def quotient(
     amounts: Float64 | Int64, divisors: Float64 | Int64, otherwise: Float64 | float
 ) -> Float64:
-    """Divide amounts by positive divisors; other divisors give `otherwise`.
+    """Divide amounts by divisors; where a divisor is not positive, return `otherwise`.
 
     Examples
     --------
@@ -61,7 +62,8 @@ class SampleSeries:
     Partitions are in the order of `assignors.problem.Problem`: by topic, ascending.
     """
 
-    #: Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last is now.
+    #: Times in seconds since the epoch, strictly ascending, float64 of shape (L,). The last one is
+    #: regarded as now.
     at: Float64
     #: First offset of the log, and the offset after its last record, int64 of shape (L, P); -1:
     #: unknown, or the partition did not exist.
@@ -104,7 +106,7 @@ class SampleSeries:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds` seconds, but at least the last `least` samples.
+        """Return the samples of the last `seconds` seconds, and at least the `least` newest ones.
 
         Examples
         --------
@@ -119,16 +121,16 @@ class SampleSeries:
         return self._at(slice(first, None)) if first else self
 
     def until(self, sample: int) -> "SampleSeries":
-        """Return the samples up to and including the one with this index."""
+        """Return the samples up to and including index `sample`."""
         return self._at(slice(None, sample + 1))
 
     def bridged(self) -> "SampleSeries":
-        """Return the samples with interpolated values for partitions missing in a single sample.
+        """Return the samples, with values interpolated where a partition is missing in one sample.
 
         For example, if a partition has no leader for some seconds, its offsets cannot be read, but
-        its log stays the same. Values missing only in the last sample are extrapolated, unless half
-        of the partitions are missing. If a sample has no owners at all, each partition gets its
-        owner in the samples before and after, if these two are the same.
+        its log stays the same. If partitions are missing in the last sample, their values are
+        extrapolated, unless half of the partitions are missing. If a sample has no owners at all,
+        each partition gets its owner in the previous and in the next sample, if both are the same.
 
         Examples
         --------
@@ -180,10 +182,10 @@ class SampleSeries:
         return replace(self, owner=owner)
 
     def spaced(self) -> "SampleSeries":
-        """Return the samples without those that another sample follows much sooner than usual.
+        """Return the samples without those that are followed by another much sooner than usual.
 
-        A planning run may take a sample two seconds after the regular one. In so short a step, the
-        number of records read depends on the times of commits, not on the speeds of consumers.
+        A planning run may take a sample two seconds after the regular one. In so short a time, the
+        number of records read depends on when consumers commit, not on how fast they are.
 
         Examples
         --------
@@ -210,7 +212,7 @@ class SampleSeries:
 
     @property
     def owned_s(self) -> Float64:
-        """Maximum time that each partition may have had its present owner, seconds, (P,)."""
+        """Maximum time for which each partition can have had its present owner, seconds, (P,)."""
         same = np.logical_and.accumulate((self.owner == self.owner[-1])[::-1], axis=0)
         before = np.maximum(len(self) - 1 - same.sum(axis=0), 0)
         seconds: Float64 = self.now - self.at[before]
@@ -218,20 +220,20 @@ class SampleSeries:
 
     @cached_property
     def in_one_log(self) -> Mask:
-        """Whether each sample is of the present log of each partition, bool of shape (L, P).
+        """Whether the log of each partition was the same in each sample as now, bool (L, P).
 
-        If a log is missing in a sample, or its end decreases, the topic was created again, or an
-        unclean leader election lost records. Samples before that do not count.
+        If a log is missing in a sample, or its end offset decreases, the topic was created again,
+        or an unclean leader election lost records. The values are false for all earlier samples.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])
-        # Go backwards from the last sample, until the log changes.
+        # Go back from the last sample to the last change of the log.
         linked = np.logical_and.accumulate(follows[::-1], axis=0)[::-1]
         return np.concatenate((linked & whole[-1], whole[-1:]))
 
     @cached_property
     def arrived(self) -> Int64:
-        """Records that arrived in each step, int64 of shape (L - 1, P); 0 if unknown."""
+        """Records that arrived between two samples, int64 of shape (L - 1, P); 0 if unknown."""
         counted = self.in_one_log[:-1]
         return np.where(counted, np.diff(self.end, axis=0), 0).astype(np.int64)
 
@@ -239,8 +241,8 @@ class SampleSeries:
     def last_committed(self) -> Int64:
         """The newest committed offset up to each sample, int64 of shape (L, P); -1: none.
 
-        If a commit has expired or could not be read, the commit in an earlier sample of the present
-        log is still the position of the consumer.
+        If a commit has expired or could not be read, the consumer's position is still given by the
+        last known commit in the present log.
         """
         known = self.committed >= 0
         seen = known & self.in_one_log
@@ -261,11 +263,11 @@ class SampleSeries:
 
     @cached_property
     def in_transaction(self) -> Mask:
-        """Whether an open transaction holds back all waiting records, bool of shape (L, P).
+        """Whether an open transaction keeps a group from reading waiting records, bool (L, P).
 
-        True if the commit is at the last stable offset, and that offset is the same in the sample
-        before. Only consumers with `isolation.level=read_committed` are held back there, and the
-        group's setting is unknown.
+        True if the commit is at the last stable offset, and if this offset has not changed since
+        the previous sample. Only consumers with `isolation.level=read_committed` wait there.
+        Whether the group has this setting is unknown.
 
         Examples
         --------
@@ -290,8 +292,8 @@ class SampleSeries:
     def readable_end(self) -> Int64:
         """Offset after the last readable record, int64 of shape (L, P).
 
-        The start of an open transaction, if it holds back the group in this or a later sample; the
-        end of the log otherwise.
+        If an open transaction blocks the group in this or in a later sample, this is the start of
+        the transaction. Otherwise it is the end of the log.
         """
         held_back = self.in_transaction
         if self.stable_end is None or not held_back.any():
@@ -301,13 +303,13 @@ class SampleSeries:
 
     @cached_property
     def lag(self) -> Int64:
-        """Readable records that are not committed, int64 of shape (L, P); 0 if unknown."""
+        """Number of readable records that are not committed, int64 (L, P); 0 if unknown."""
         lag: Int64 = np.maximum(self.readable_end - self.position, 0).astype(np.int64)
         return lag
 
     @cached_property
     def advanced(self) -> Int64:
-        """Number of records by which commits advanced in each step, int64 of shape (L - 1, P).
+        """By how many records the commits advanced between two samples, int64 of shape (L - 1, P).
 
         Records that were deleted before they were read are not counted.
         """
@@ -317,7 +319,7 @@ class SampleSeries:
 
     @cached_property
     def committed_again(self) -> Mask:
-        """Whether the commit changed in each step, forwards or backwards, bool of (L - 1, P)."""
+        """Whether the committed offset rose or fell between two samples, bool (L - 1, P)."""
         committed = self.last_committed
         changed: Mask = (np.diff(committed, axis=0) != 0) & (committed[1:] >= 0)
         return changed & self.in_one_log[:-1]
@@ -325,8 +327,9 @@ class SampleSeries:
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
         """Return the age of each partition's oldest unread record, seconds, (P,); 0 without one.
 
-        Interpolated between the end offsets of samples. `behind`: the number of unread records;
-        `rates`: arrival rates before the first sample, records a second; float64 of shape (P,).
+        The time at which a record arrived is interpolated between the end offsets of samples.
+        `behind`: number of unread records; `rates`: arrival rates before the first sample, records
+        a second; both float64 of shape (P,).
         """
         stands, known, last = self.end[-1] - behind, self.in_one_log, len(self) - 1
         passed = (known & (self.end <= stands)).sum(axis=0)
@@ -336,7 +339,7 @@ class SampleSeries:
         first = self.end[lower, columns]
         share = np.maximum(stands - first, 0) / np.maximum(self.end[upper, columns] - first, 1)
         reached = self.at[lower] + share * (self.at[upper] - self.at[lower])
-        # If nothing arrives, the age of a record older than the first sample is unknown: the
-        # sample's age is used.
+        # If a record is older than the first sample and nothing arrives, its age is unknown, and
+        # the age of the first sample is used.
         before = quotient(np.maximum(self.end[oldest, columns] - stands, 0), rates, 0.0)
         return np.where(behind > 0, self.now - reached + before, 0.0)

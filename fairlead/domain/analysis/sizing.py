@@ -1,7 +1,7 @@
 """Number of consumers that a group needs, if each partition has one reader.
 
-Belongs here: the smallest number that keeps up, and what to do if more consumers do not help.
-Belongs elsewhere: capacities (`capacities`).
+Belongs here: the smallest number of consumers that keeps up, and what to do if more consumers do
+not help. Belongs elsewhere: capacities (`capacities`).
 """
 
 from bisect import bisect_left, insort
@@ -20,13 +20,13 @@ from fairlead.domain.analysis.thresholds import NAMED
 
 #: Records a second. Maximum rounding error of a sum of loads.
 SLACK: Final = 1e-6
-#: `surely_too_much` checks at most this many different loads.
+#: Maximum number of different loads that `surely_too_much` checks.
 _SIZES: Final = 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """Number of consumers now, the smallest number that keeps up, and a sentence that explains it.
+    """Number of consumers now, the smallest number that keeps up, and a sentence about both.
 
     `wanted` is None if it is unknown, or if more consumers do not help.
     """
@@ -52,9 +52,11 @@ def size(
     Parameters
     ----------
     measured
-        Members with a measured capacity, bool of shape (M,); of others, a lower bound is known.
+        Members whose capacity was measured, bool of shape (M,). For the other members, only a lower
+        bound is known.
     late
-        Whether the group is or will be over the objective: then it needs at least as many as now.
+        Whether the group is or will be over the objective. If so, it needs at least the present
+        number.
     known
         Whether the diagnosis is not `unknown`.
     throttled
@@ -83,11 +85,11 @@ def size(
         more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
         wanted = max(there.size + more, 1)
         if not late and not measured[members].any():
-            wanted = min(wanted, members.size)  # they keep up, and their limits are unknown
+            wanted = min(wanted, members.size)  # they keep up, with unknown limits
         return _SetSize(members, partitions, wanted)
 
     sizes = [sized(*of_set) for of_set in sets]
-    # Members that alone can read some topics may be too few although other members have time.
+    # The only subscribers of a topic may be too few, although other members have unused capacity.
     alone = [
         sized(np.flatnonzero(members), partitions)
         for members, partitions in sole_readers(problem)
@@ -95,7 +97,8 @@ def size(
         and (speeds := outlook.capacities[members]).any()
         and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
     ]
-    # The sentence is about the set that lacks the most consumers, or has the fewest to spare.
+    # The sentence is about the set of members that lacks most consumers, or else has the fewest to
+    # spare.
     short = max([*sizes, *alone], key=lambda of_set: of_set.wanted - of_set.members.size)
     wanted = sum(of_set.wanted for of_set in sizes)
     wanted = max(wanted, now + short.wanted - short.members.size)
@@ -106,7 +109,7 @@ def size(
 
 
 class _SetSize(NamedTuple):
-    """Members and partitions (P,) of a reader set, and the number of members that the set needs."""
+    """Members that share topics, their partitions (P,), and the number of members needed."""
 
     members: Places
     partitions: Mask
@@ -114,7 +117,7 @@ class _SetSize(NamedTuple):
 
 
 def fastest_readers(problem: Problem, speeds: Float64) -> Float64:
-    """Return the capacity of each topic's fastest subscriber, float64 of shape (T,); 0: none."""
+    """Return the capacity of each topic's fastest subscriber, (T,); 0: no subscriber."""
     fastest = np.zeros(len(problem.topics))
     reader = np.repeat(np.arange(len(problem.members)), np.diff(problem.subscription_offsets))
     np.maximum.at(fastest, problem.subscription_topics, speeds[reader])
@@ -138,7 +141,7 @@ def too_large(
 
 
 def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisation: float) -> str:
-    """Return the sentence about the consumers of a reader set."""
+    """Return a sentence about how many consumers some topics need."""
     partitions = of_set.partitions & problem.assignable
     speeds, loads = outlook.capacities[of_set.members], outlook.arrivals[of_set.partitions]
     now, wanted = speeds.size, of_set.wanted
@@ -166,10 +169,10 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
 def surely_too_much(loads: Float64, rooms: Float64) -> bool:
     """Return whether it is certain that no assignment keeps each member within its capacity.
 
-    Loads above the largest capacity are reduced to that capacity. A member with capacity r can own
-    at most r / x partitions with a load of x or more. No assignment is possible if, for some x, all
-    members together can own fewer of these partitions than there are. False is no proof of the
-    opposite.
+    A load above the largest capacity is reduced to that capacity. A member with capacity r can own
+    at most r / x partitions with a load of x or more. So no assignment is possible if, for some x,
+    all members together can own fewer such partitions than there are. If false is returned, an
+    assignment may or may not exist.
 
     Examples
     --------
@@ -192,9 +195,9 @@ def surely_too_much(loads: Float64, rooms: Float64) -> bool:
 def missing_members(loads: Float64, rooms: Float64, room: float) -> int:
     """Return how many members of capacity `room` are needed besides members of capacities `rooms`.
 
-    Best fit, decreasing: each partition, the largest first, goes to the member with the least
-    sufficient room, or to an additional member if none has enough. Returns at most 11/9 of the
-    optimum. Loads above the largest capacity are reduced to that capacity.
+    The algorithm is best fit, decreasing: each partition, the largest first, goes to the member
+    with the smallest room that suffices, or to an additional member if no room suffices. The result
+    is at most 11/9 of the optimum. A load above the largest capacity is reduced to that capacity.
 
     Examples
     --------

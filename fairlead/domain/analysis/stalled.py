@@ -1,7 +1,8 @@
 """Members that commit nothing, and partitions that make less progress than others.
 
-Belongs here: the definitions of silent members, and of foreign, stuck and throttled partitions.
-Belongs elsewhere: which lag is a backlog (`commits`), and the diagnosis of a group (`diagnosis`).
+Belongs here: the definitions of silent members (they commit nothing), and of partitions that are
+stuck, throttled or foreign (their commit is beyond the end of the log). Belongs elsewhere: which
+lag is a backlog (`commits`), and the diagnosis of a group (`diagnosis`).
 """
 
 from dataclasses import dataclass
@@ -21,34 +22,37 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: A partition is throttled if its owner keeps up with at least `_OTHERS` other partitions, in each
-#: of which `_FASTER` times as many records arrive as are read from the throttled one. A client that
-#: only lacks time would share its time more evenly.
+#: A partition that falls behind is throttled if its owner keeps up with at least `_OTHERS` other
+#: partitions, each of which gets at least `_FASTER` times as many records as are read from the
+#: throttled one. If the owner only lacked time, all its partitions would fall behind.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
-#: Minimum number of changes of owner for which a partition counts as stuck under several owners.
+#: A partition that waited under several owners, with at least this many changes of owner, is
+#: compared with all partitions of the group.
 _HANDED_ON: Final = 2
-#: Stands for the owner of a partition that is compared with the partitions of all owners.
+#: Used in place of the owner if a partition is compared with the partitions of all owners.
 _ANY_OWNER: Final = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Stalls(Habits):
-    """Members and partitions without progress; bool of shape (P,) unless stated otherwise."""
+    """Members and partitions that make no progress. Masks are of shape (P,) unless stated."""
 
-    #: Members that had records to commit, but have committed nothing for far longer than usual; and
-    #: owners of `foreign` partitions. bool of shape (M,).
+    #: Members that have committed nothing for far longer than usual, although they had records to
+    #: commit; and owners of `foreign` partitions. bool of shape (M,).
     silent: Mask
     #: Partitions with commits beyond the end of their log, for example because commits were copied
     #: from another cluster: the owner's position is unknown.
     foreign: Mask
-    #: Partitions that wait while other partitions are committed.
+    #: Partitions whose commit stays the same while other partitions are read to their end.
     stuck: Mask
-    #: Partitions with a commit or arrivals. Without either, nobody knows where consumers start.
+    #: Partitions with a commit or arrivals. If a partition has neither, the offset at which
+    #: consumers start is unknown.
     started: Mask
-    #: Partitions that fall behind while their owner keeps up with others or waits for records.
+    #: Partitions that fall behind although their owner keeps up with other partitions or has time
+    #: to wait for records.
     throttled: Mask
-    #: Recent read rate of each partition, records a second, float64.
+    #: How many records a second were recently read from each partition, float64.
     read_per_s: Float64
 
 
@@ -57,7 +61,8 @@ def stalls(habits: Habits, waits: Mask | None) -> Stalls:
     series = habits.series
     silent, foreign = silent_members(habits), foreign_partitions(series)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
-    # A partition is not stuck if it only has the records that usually collect before a commit.
+    # Many applications commit only after some records. So a partition with no more records than
+    # usual before a commit is not stuck.
     gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * habits.per_commit)
     stuck = stuck_partitions(habits, silent) & started & ~gathers
     throttled, read_per_s = throttled_partitions(habits, waits)
@@ -75,8 +80,8 @@ def stalls(habits: Habits, waits: Mask | None) -> Stalls:
 def foreign_partitions(series: SampleSeries) -> Mask:
     """Return the partitions with commits beyond the end of their log, bool of shape (P,).
 
-    In each of the newest samples, the commit must be beyond the end by more records than arrive
-    while a sample is taken, because end offsets are read before commits. Empty logs do not count.
+    Commits are read a moment after end offsets. So the commit must be beyond the end by more
+    records than arrive meanwhile, in each of the newest samples. Empty logs are left out.
     """
     meanwhile = SAMPLE_S * (series.arrived / series.seconds[:, None]).max(axis=0, initial=0.0)
     filled = series.end > np.maximum(series.begin, 0)
@@ -86,7 +91,7 @@ def foreign_partitions(series: SampleSeries) -> Mask:
 
 
 def silent_members(habits: Habits) -> Mask:
-    """Return whether each member has had records to commit, but no commit, for too long, (M,)."""
+    """Return whether each member committed nothing for too long despite new records, (M,)."""
     series, owner = habits.series, habits.series.owner[-1]
     longest_s = np.zeros(len(series.members))
     np.maximum.at(longest_s, owner[owner >= 0], habits.waiting_s[owner >= 0])
@@ -98,11 +103,11 @@ def silent_members(habits: Habits) -> Mask:
 def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
     """Return whether each partition waits while others are read to their end several times, (P,).
 
-    The others are those of the same owner. If the partition has changed owners several times while
-    it waited, all other partitions count: a record that cannot be processed stops one consumer
-    after another. The others must be read to their end, because a client that reads one backlog
-    after another also lets partitions wait. If none is read to its end, commits count instead, if
-    another partition is committed in the same step.
+    The others are the other partitions of the same owner. If the partition has changed owners
+    several times while it waited, they are all partitions of the group: a record that cannot be
+    processed stops one consumer after another. Other partitions count only if they are read to
+    their end, because a client that reads one backlog after another also lets partitions wait. If
+    none is read to its end, those that are committed together with another partition count instead.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
@@ -132,21 +137,21 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
 
 
 def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
-    """Return the index of the oldest sample that is at most `seconds` old, else of the last."""
+    """Return the index of the oldest sample at most `seconds` old, or else of the last sample."""
     return np.minimum(np.searchsorted(series.at, series.now - seconds - 1e-6), len(series) - 1)
 
 
 def newest_steps(series: SampleSeries) -> int:
-    """Return the number of newest steps in which a partition must fall behind to be throttled."""
+    """Return in how many newest steps a partition must fall behind to count as throttled."""
     return max(len(series) - 1 - int(_since(series, STUCK_S - 2e-6)), STEPS)
 
 
 def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Float64]:
-    """Return partitions that fall behind while their owner has time for them.
+    """Return partitions that fall behind although their owner has time for them.
 
-    Clients share their time evenly. So if the owner reads busier partitions to their end, or waits
-    for records, the owner is not the cause: a quota or the network limits the partition. Uses the
-    newest steps in which the present owner committed something.
+    Clients divide their time evenly among partitions. So if the owner reads busier partitions to
+    their end, or waits for records, the owner is not the cause: a quota or the network limits the
+    partition. Only the newest steps in which the present owner committed are used.
 
     Returns
     -------
@@ -158,7 +163,8 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     following = shows[::-1].cumsum(axis=0)[::-1]
     counts &= (following >= 1) & (following <= count)
     shows &= counts
-    # The commit did not include all records that had arrived before the step.
+    # A partition is behind if a commit did not include all records that had arrived before the
+    # step.
     behind = shows & (series.readable_end[:-1] - series.position[1:] > habits.rest)
     seconds = np.maximum(series.seconds @ counts, 1e-9)
     read, arrived = ((each * counts).sum(axis=0) for each in (series.advanced, series.arrived))
@@ -167,7 +173,8 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
     throttled = np.zeros_like(falls)
     if waits is not None:
-        # A consumer that delays records on purpose waits, too. So the partition must surely lag.
+        # Some consumers delay records on purpose and so wait, too. So the partition must fall
+        # behind by more than chance.
         surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
         throttled = falls & surely & of_owner(waits, owner, none=False)
     for partition in np.flatnonzero(falls).tolist():

@@ -37,7 +37,7 @@ class Analysis(Basis):
 
 
 def analyse(question: Question) -> Analysis:
-    """Read, estimate, forecast and diagnose."""
+    """Analyse a group up to the diagnosis: read, estimate, forecast and diagnose."""
     problem, rules = question.problem, question.rules
     observations = read(question.series, question.reports)
     estimates = estimate(question, observations)

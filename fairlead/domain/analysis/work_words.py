@@ -16,13 +16,13 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Float64
 from fairlead.domain.analysis.thresholds import CLEARLY, NAMED
 
-#: If a consumer is slow in at least this many partitions of usual cost, the consumer is the cause,
-#: not its records.
+#: If a consumer is slow, and this many or more of its partitions have the usual cost, the consumer
+#: is the cause, not its records.
 _USUAL: Final = 6
 
 
 def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Peers) -> list[str]:
-    """Return the sentences, the most important first; empty if everything is as usual."""
+    """Return sentences about slow consumers and expensive partitions, the most important first."""
     sentences = []
     if work.slower > 1.0:
         sentences.append(
@@ -31,7 +31,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
         )
     per_record = work.seconds_per_usual_record(costs.value)
     known = np.isfinite(per_record)
-    if not known.any() or not work.dense_alike:  # costs are of offsets, not of records
+    if not known.any() or not work.dense_alike:  # costs are then per offset, not per record
         return sentences
     seconds = work.seconds_per_record(problem.owner)[:, 1]
     unusual = np.flatnonzero((costs.value != 1.0) & np.isfinite(seconds))
@@ -62,7 +62,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
 
 
 def _ratios_to_peers(seconds: Float64, peers: Peers) -> Float64:
-    """Return each member's seconds per record over the median of its peers, (M,); 1: unknown."""
+    """Divide each member's seconds per record by the median of its peers, (M,); 1: unknown."""
     known, ratios = np.isfinite(seconds), np.ones(seconds.size)
     for member in np.flatnonzero(known).tolist():
         others = peers.of_member(member, known)

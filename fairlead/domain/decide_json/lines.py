@@ -2,8 +2,8 @@
 
 Belongs here: validating a line, and converting it to arrays. Belongs elsewhere: the analysis
 (`decide`), its memory (`memory`), and reading lines and writing errors
-(`fairlead.common.json_lines`). A line has the whole input of a decision. The caller puts the
-`memory` of an answer into the next question.
+(`fairlead.common.json_lines`). A line has the whole input of a decision. An answer has a `memory`,
+which the caller copies into the next question about the group.
 """
 
 from collections.abc import Mapping
@@ -155,8 +155,9 @@ def _samples(snapshots: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             values = snapshot.get(key)
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), snapshots[max(place - 1, 0)].get("owners")
-        # Owners rarely change, so they are not parsed again if they are the same as in the previous
-        # sample. The last sample is always parsed, to find partitions that do not exist.
+        # Owners rarely change. If they are the same as in the previous sample, they are not parsed
+        # again. The last sample is always parsed, because it must not have partitions that do not
+        # exist.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:
@@ -195,7 +196,7 @@ def _read_owners(
     *,
     exact: bool,
 ) -> None:
-    """Read the owners of a sample into `owners`, of shape (P,), and add new names to `numbers`."""
+    """Read the owners in a sample into `owners`, (P,); give each new name a number in `numbers`."""
     for place, row, topic in by_topic(values, layout, where, exact=exact):
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
@@ -220,9 +221,9 @@ def _owned(series: SampleSeries, layout: Problem) -> dict[str, dict[str, list[in
 def _remembered(
     line: Mapping[str, Any], series: SampleSeries, problem: Problem
 ) -> tuple[dict[str, Capacity], tuple[float, ...], CostRows, bool]:
-    """Return the memory in a line; only the line's capacities if there is no valid memory.
+    """Return the content of a line's memory or, without a valid memory, the line's capacities.
 
-    Returns capacities, times at which plans took effect, costs, and whether the memory was invalid.
+    Returns capacities, times at which plans took effect, costs, and whether the memory is invalid.
     """
     capacities = capacities_of(line.get("capacities"), series)
     memory = line.get("memory")
@@ -266,14 +267,14 @@ def _answer(decision: PlanDecision, question: Question) -> dict[str, Any]:
 
 
 def _seconds(decision: PlanDecision, problem: Problem) -> dict[str, list[list[float] | None]]:
-    """Return seconds per record on the present owner, by partition; None: unknown."""
+    """Return the seconds per record of each partition on its present owner; None: unknown."""
     none = np.full((problem.partition_total, 3), np.nan)
     work = decision.work
     return _by_partition(none if work is None else work.seconds_per_record(problem.owner), problem)
 
 
 def _by_partition(values: Float64, problem: Problem) -> dict[str, list[list[float] | None]]:
-    """Return lower end, value and upper end of each partition, by topic; None: unknown."""
+    """Return `values` (lower end, value, upper end) by topic and partition; None: unknown."""
     rows = [None if np.isnan(row[0]) else row.tolist() for row in values]
     return {
         topic: rows[problem.topic_offsets[number] : problem.topic_offsets[number + 1]]

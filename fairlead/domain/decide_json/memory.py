@@ -1,4 +1,4 @@
-"""The memory in an answer of `fairlead decide`: JSON that the caller returns in the next question.
+"""The memory in an answer of `fairlead decide`: the caller copies it into the next question.
 
 Belongs here: writing a memory of limited size, and validating one. Belongs elsewhere: the rest of a
 line (`lines`).
@@ -21,12 +21,12 @@ from fairlead.domain.analysis.sample_series import SampleSeries
 
 _FORMAT: Final = 2
 _CAPACITY_KEYS: Final = frozenset({"records_per_s", "measured", "at"})
-#: Maximum number of characters of a memory: the first number, plus the others per partition and
-#: per member.
+#: Maximum number of characters of a memory: `_LENGTH`, plus `_BY_PARTITION` for each partition and
+#: `_BY_MEMBER` for each member.
 _LENGTH: Final = 4096
 _BY_PARTITION: Final = 100
 _BY_MEMBER: Final = 500
-#: The end offsets of at most this many topics show whether a memory is of the same group.
+#: A memory has the end offsets of at most this many topics, to detect that it is another group's.
 _TOPICS: Final = 50
 
 
@@ -39,8 +39,8 @@ def written(
 ) -> dict[str, Any]:
     """Return the memory: members' capacities, costs, and the times at which plans took effect.
 
-    Until the memory is full, capacities of present members are added, then those of absent members,
-    the newest first, and then costs.
+    The size is limited. Capacities of present members come first, then those of absent members, the
+    newest first, and then costs.
     """
     memory: dict[str, Any] = {
         "format": _FORMAT,
@@ -93,7 +93,7 @@ def recalled(
 
 
 def capacities_of(by_name: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read capacities. A time after the last sample is replaced by the first sample's time.
+    """Read capacities. If a capacity's time is after the last sample, the first sample's is used.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _ends(series: SampleSeries, place: int, problem: Problem) -> dict[str, int]:
 
 
 def _matches(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
-    """Return false if the sample at the memory's time has other end offsets than the memory."""
+    """Return false if a sample of the same time has other end offsets: it is another group's."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])

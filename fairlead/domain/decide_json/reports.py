@@ -1,7 +1,7 @@
 """Parse the reports of work in a line of `fairlead decide`.
 
-Belongs here: the format of reports. Belongs elsewhere: the rest of a line (`lines`), and ignoring
-impossible reports (`reported_work`).
+Belongs here: the format of reports. Belongs elsewhere: parsing the rest of a line (`lines`), and
+ignoring impossible reports (`reported_work`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from fairlead.domain.decide_json.memory import moment
 
 _OF_PARTITION: Final = {"records": "records", "busy_s": "busy_s", "busy_squares_s2": "squares_s2"}
 _OF_CONSUMER: Final = ("elapsed_s", "waiting_s", "handler_s")
-#: Largest accepted counter: its square does not overflow.
+#: Larger counters are treated as unknown, because their squares could overflow.
 _LARGEST: Final = 1e15
 _KEYS: Final = frozenset({"partitions", "consumers"})
 _CONSUMER_KEYS: Final = frozenset({"token", *_OF_CONSUMER, "calls", "paused", "at"})
@@ -27,7 +27,7 @@ _PARTITION_KEYS: Final = frozenset({"consumer", *_OF_PARTITION})
 def reports_of(
     snapshots: Sequence[Mapping[str, Any]], layout: Problem, members: int
 ) -> ReportSeries | None:
-    """Return the reports in snapshots; None if no snapshot has any.
+    """Return the reports of work in snapshots; None if no snapshot has any.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def reports_of(
 
 
 def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mapping[str, Any], str]]:
-    """Yield index, report and name of each existing partition with a report."""
+    """Yield index, report and name (for error messages) of each partition with a report."""
     for place, rows, name in by_topic(topics, layout, where, exact=False):
         for partition, row in enumerate(rows):
             if row is not None:
@@ -92,10 +92,11 @@ def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mappi
 def by_topic(
     value: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
-    """Return slice, values and name of each existing topic that has values.
+    """Return slice, values and name (for error messages) of each existing topic with values.
 
-    Values of deleted topics and partitions are left out; if `exact`, more values than partitions
-    are an error. If a topic has grown since the sample, only its first partitions have values.
+    Values of deleted topics and partitions are left out. If `exact`, it is an error if a topic has
+    more values than partitions. If a topic has grown since the sample, only its first partitions
+    have values.
     """
     rows = []
     values = {} if value is None else an_object(value, where)

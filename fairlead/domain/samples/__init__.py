@@ -38,7 +38,7 @@ from fairlead.domain.groups import (
 )
 from fairlead.domain.samples.work_columns import OF_MEMBERS, OF_PARTITIONS, lists, work_columns
 
-#: Value of an unknown or missing offset, and of a missing or unknown owner.
+#: Value in place of an offset or owner that is missing or unknown.
 NONE: Final = -1
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.list_(pa.string())
@@ -126,10 +126,10 @@ class GroupSnapshot:
     snapshot_id
         The sample's id.
     snapshot_at
-        Time of the request for end offsets; time-zone-aware.
+        Time at which the end offsets were requested; time-zone-aware.
     spread_s
-        Seconds from the first request for a commit to the last response with an end offset, which
-        is the largest difference in time between the offsets of a row.
+        Largest possible difference in time between the offsets of a row, in seconds: from the first
+        request for committed offsets to the last response with an end offset.
     samples
         Table of the schema `SAMPLES`, ascending by group.
     """
@@ -146,7 +146,7 @@ def new_snapshot_id(at: datetime) -> str:
 
 
 def snapshot_id_at(at: datetime) -> str:
-    """Return the start of an id for the time `at`; ids of earlier samples sort before it."""
+    """Return a text to compare with ids: ids of samples before `at` sort before the text."""
     return f"{at:%Y%m%dT%H%M%S.%fZ}"
 
 
@@ -181,9 +181,10 @@ def samples_of(
     Parameters
     ----------
     descriptions, committed
-        Group to its description, and group to its commits, if these could be read.
+        Group to its description, and group to its commits. Commits that could not be read are
+        missing.
     log
-        Begin and end offsets of all partitions of the topics involved.
+        Begin and end offsets of all partitions of these topics.
     sources
         Racks from which these partitions can be fetched; None if not requested.
 
@@ -230,7 +231,7 @@ def samples_of(
 
 
 def _topics(described: GroupDescription, commits: CommittedOffsets, log: LogOffsets) -> list[str]:
-    """Return the existing topics with a subscriber or a commit in a group."""
+    """Return the existing topics to which a member of a group subscribes or the group committed."""
     read = {topic for member in described.members for topic in member.topics}
     return sorted(topic for topic in read | commits.keys() if topic in log.counts)
 
@@ -250,7 +251,10 @@ def _committed(
     starts: Codes,
     committed: Mapping[str, CommittedOffsets],
 ) -> Codes:
-    """Return the committed offset of each partition. Each block is one topic of one group."""
+    """Return the committed offset of each partition.
+
+    A block is one topic of one group. `starts`: first partition of each block.
+    """
     offsets = np.full(int(starts[-1]), NONE, dtype=np.int64)
     ends = starts.tolist()
     for (group, topic), start, end in zip(blocks, ends, ends[1:], strict=False):
@@ -267,7 +271,11 @@ def _owners(
     by_topic: Codes,
     starts: Codes,
 ) -> npt.NDArray[np.int32]:
-    """Return each partition's owner in the newest generation; -1 if it has none or several."""
+    """Return the owner of each partition: an index into the members of the partition's group.
+
+    If several members report to own a partition, the one with the newest generation counts. -1 if
+    no member owns the partition, or several do in the same generation.
+    """
     partitions, members, generations = [], [], []
     for described, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
         block = {topic: first + number for number, topic in enumerate(mine)}
@@ -316,12 +324,12 @@ def _sources(sources: FetchSources | None, index: Codes, starts: Codes) -> dict[
 
 
 def with_stable_end(samples: pa.Table, stable: Codes) -> pa.Table:
-    """Return samples with last stable offsets added.
+    """Return samples with the last stable offsets added.
 
     Parameters
     ----------
     samples
-        Samples with P partitions in all rows together.
+        Samples. All rows together have P partitions.
     stable
         Last stable offset of each partition, int64 of shape (P,); -1: not read.
     """
@@ -333,20 +341,20 @@ def with_stable_end(samples: pa.Table, stable: Codes) -> pa.Table:
 
 
 def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return the values of all rows' lists as one array."""
+    """Return the values of all lists of a column as one array, row after row."""
     values: npt.NDArray[Any] = as_array(column).flatten().to_numpy(zero_copy_only=False)
     return values
 
 
 def list_starts(column: pa.ChunkedArray) -> Codes:
-    """Return the start of each row's values in `flat`, and the end: int64 of shape (rows + 1,)."""
+    """Return where each row's values begin in the result of `flat`, and the end, (rows + 1,)."""
     offsets = as_array(column).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins
 
 
 def by_partition(samples: pa.Table) -> pa.Table:
-    """Return the samples as a table with one row per partition, in the order of the lists.
+    """Return the samples as a table with a row for each partition, in the order of the lists.
 
     Returns
     -------
@@ -400,7 +408,7 @@ def ownership(row: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
 
 
 def readable(partitions: pa.Table) -> pa.Table:
-    """Return the rows of `by_partition` with known begin and end offsets."""
+    """Return the rows of `by_partition` in which begin and end offset are known."""
     return partitions.filter(
         pc.and_(pc.greater_equal(partitions["begin"], 0), pc.greater_equal(partitions["end"], 0))
     )

@@ -1,7 +1,7 @@
 """Samples of one group as numpy arrays, for the analysis.
 
-Belongs here: choosing and ordering samples, and arrays over the partitions that exist now. Belongs
-elsewhere: storing samples (`archive`), and analysing them (`fairlead.domain.analysis`).
+Belongs here: choosing and ordering samples, and making arrays with the partitions that exist now.
+Belongs elsewhere: storing samples (`archive`), and analysing them (`fairlead.domain.analysis`).
 """
 
 from collections.abc import Sequence
@@ -41,22 +41,23 @@ def arrays_of(
 ) -> SampleSeries:
     """Return a group's samples as arrays of samples x partitions.
 
-    The result has each sample of the last hour, and one sample per 15 minutes of the 23 hours
-    before, unless `every` is set. The rows may be in any order and may repeat samples.
+    The result has all samples of the last hour. Of the 23 hours before, it has one sample for each
+    15 minutes, unless `every` is set. The rows may be in any order, and a sample may occur twice.
 
     Parameters
     ----------
     rows
         One group's rows of the schema `fairlead.domain.samples.SAMPLES`, at least one.
     topics, counts
-        The topics to include, with their numbers of partitions, as in `Problem`. A value is -1 if a
-        sample does not have the partition.
+        The topics to include, with their numbers of partitions, as in `Problem`. If a sample does
+        not have one of the partitions, its value is -1.
     members
-        The first members of the result; all other members in the samples follow.
+        The members that come first in the result. All other members in the samples follow.
     latest
         Whether consumers without a commit start at the log's end.
     every
-        Whether to include every sample. Then rows must be in order of time, without repetitions.
+        Whether to include every sample. If so, the rows must be in order of time, and no sample may
+        occur twice.
     """
     rows = rows.select(_READ)
     if not every:
@@ -81,7 +82,7 @@ def arrays_of(
 def reports_of(
     rows: pa.Table, topics: Sequence[str], counts: Sequence[int], members: Sequence[str]
 ) -> ReportSeries | None:
-    """Return the reports in the samples that `arrays_of` selects; None if there are none.
+    """Return the reports of work in the samples that `arrays_of` selects; None if there are none.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def _laid_out(
     counts: Sequence[int],
     values: Sequence[npt.NDArray[Any]],
 ) -> list[npt.NDArray[Any]]:
-    """Return values per partition of all samples as arrays of samples x partitions."""
+    """Convert flat arrays (one sample after the other) to arrays of samples x partitions."""
     firsts = np.cumsum(np.asarray(counts, dtype=np.int64)) - np.asarray(counts, dtype=np.int64)
     place = {
         name: (start, count) for name, start, count in zip(topics, firsts, counts, strict=True)
@@ -145,7 +146,8 @@ def _laid_out(
     layouts, shape = _layouts(rows), (rows.num_rows, int(np.sum(counts)))
     if [layout for _, layout in layouts] == [list(zip(topics, counts, strict=True))]:
         return [column.reshape(shape) for column in values]
-    # Index of each value in the flat array. Missing values have the index of an appended -1.
+    # Index of each value in the flat array. If a value is missing, the index is -1 and selects the
+    # -1 that is appended below.
     found_at = np.full(shape, NONE, dtype=np.int64)
     first = list_starts(rows["end"])
     for mine, layout in layouts:
@@ -155,18 +157,18 @@ def _laid_out(
 
 
 def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
-    """Return the samples in `rows`, which ascend by time, as arrays of the last row's topics."""
+    """Return all samples in `rows` as arrays, with the topics and members of the last row."""
     (now,) = rows.slice(rows.num_rows - 1).select(["topics", "counts", "members"]).to_pylist()
     return arrays_of(rows, now["topics"], now["counts"], now["members"], latest=latest)
 
 
 def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
-    """Return the values of all rows' lists in a column, with -1 for each value of a null list.
+    """Return the values of a column of lists as one array, with -1 for each value of a null list.
 
     Parameters
     ----------
     like
-        A column without nulls, whose lists have the lengths that the null lists would have.
+        A column without nulls, which shows how long each null list would be.
     """
     starts = list_starts(rows[like])
     values = np.full(int(starts[-1]), NONE, dtype=np.int64)
@@ -176,7 +178,7 @@ def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
 
 
 def _rows_at(rows: pa.Table, chosen: Int64) -> pa.Table:
-    """Return the chosen rows, without a copy if they are consecutive."""
+    """Return the chosen rows. If they are consecutive, they are not copied."""
     first = int(chosen[0])
     if (np.diff(chosen) == 1).all():
         return rows.slice(first, chosen.size)
@@ -206,7 +208,7 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Return the distinct layouts of samples: row numbers, and these rows' topics and counts."""
+    """Return for each distinct layout (topics and their counts) its row numbers and the layout."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()
@@ -227,7 +229,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return the indices of the included partitions in a sample, and those in the result."""
+    """Return where a sample has the partitions to include, and where the result has them."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))
@@ -239,7 +241,7 @@ def _positions(
 
 
 def _numbered(rows: pa.Table, members: Sequence[str]) -> tuple[tuple[str, ...], Int32]:
-    """Return a list of all member names, and each sample's members as indices into it."""
+    """Return all member names, and the members of all samples as indices into these names."""
     encoded = as_array(rows["members"]).flatten().dictionary_encode()
     known = encoded.dictionary.to_pylist()
     names = dict.fromkeys([*members, *known])

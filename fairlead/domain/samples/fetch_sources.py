@@ -1,6 +1,6 @@
 """Racks and log sizes of a group's partitions, from its samples.
 
-Belongs here: arrays over the partitions that exist now. Belongs elsewhere: traffic between racks
+Belongs here: values for the partitions that exist now. Belongs elsewhere: traffic between racks
 (`fairlead.domain.analysis.racks`).
 """
 
@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from fairlead.domain.samples import NONE
 
-#: Racks that changed within this time are unknown, because leaders move away and return when a
-#: broker restarts.
+#: If the racks of a partition changed within this time, they are regarded as unknown, because
+#: leaders move away and return when a broker restarts.
 STEADY: Final = timedelta(minutes=15)
 
 Int64 = npt.NDArray[np.int64]
@@ -78,9 +78,9 @@ def sources_of(
 
 
 def _racks(samples: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
-    """Return the number of each partition's set of racks in a sample; -1: not known.
+    """Return the number of the set of racks of each partition in a sample; -1: not known.
 
-    `numbers`: number of each set; new sets are added.
+    `numbers`: set of racks to its number. Sets that are not in it are added.
     """
     sets = [
         numbers.setdefault(tuple(racks), len(numbers)) for racks in samples["racks"][row].as_py()

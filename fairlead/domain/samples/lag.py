@@ -3,37 +3,41 @@
 Belongs here: the definitions of these figures. Belongs elsewhere: reading samples (`archive`), and
 planning (`fairlead.domain.analysis`).
 
-Lag counts the records that still exist, as in KAFKA-5337: with a commit, end - committed; without a
-commit, 0 if the reset policy is `latest`, else end - begin; never below 0. Consequently
+Lag counts only records that still exist, as in KAFKA-5337. With a commit, it is end - committed.
+Without a commit, it is 0 if the reset policy is `latest`, else end - begin. It is never below 0.
+Consequently
 
 - records that were deleted before they were read are not lag but `lost`;
-- a commit beyond the log's end, after an unclean election or in a re-created topic, is lag 0;
-- in a compacted log, lag counts offsets, not the remaining records: Kafka's own measure;
+- if the commit is beyond the log's end, after an unclean election or in a recreated topic, lag is
+  0;
+- in a compacted log, lag counts offsets, not the remaining records, as Kafka's own tools do;
 - a partition that no longer exists, or whose offsets could not be read, has no lag.
 
 A group has left a topic if it has commits there but its members subscribe only to other topics
 (`left_topics`). The partitions of such a topic have no status and do not count in the group's lag.
 
-Records are lost in a sample if the log's start has passed the commit since the previous sample. In
-the first sample, all records between commit and start are lost. A loss is not noticed if consumers
-skip the deleted records before the next sample.
+Records are lost if the log's start passes the commit from one sample to the next. In the first
+sample, all records between commit and start are regarded as lost. A loss is not noticed if
+consumers skip the deleted records before the next sample.
 
-Rates and status use earlier samples. If there are too few, rates are unknown. Status follows
-Burrow's rules, applied to samples instead of commits. The first rule that applies decides:
+Rates and status are computed from several samples. If there are too few, rates are unknown. The
+status follows Burrow's rules, applied to samples instead of commits. The first rule that applies
+decides:
 
-- DATA_LOSS: in the last half hour (`LOST_WITHIN_S`) more records were lost than the partition's lag
-  at rest.
+- DATA_LOSS: in the last half hour (`LOST_WITHIN_S`), more records were lost than the partition's
+  lag at rest (see OK).
 - REWIND: the committed offset decreased since the previous sample.
-- OK: lag is at most the lag at rest, which remains when everything is read, for example because of
-  transaction markers (`fairlead.domain.analysis.commit_habits`).
-- STOP: the group had lag, but committed nothing for as long as the group's patience.
+- OK: lag is at most the lag at rest, which remains when everything has been read, for example
+  because of transaction markers (`fairlead.domain.analysis.commit_habits`).
+- STOP: the group had lag, but committed nothing for as long as the group's patience (see below).
 - STALL: the partition had lag, but was not committed for as long as the partition's patience, while
   the group committed other partitions.
 - WARN: lag grew for as long as the partition's patience and never fell, although commits advanced.
-- OK: otherwise, also if there are too few samples.
+- OK: in all other cases, and if there are too few samples.
 
-Patience is three usual commit intervals, at least `STALLED_AFTER_S`. A group's usual interval is
-the median of its partitions' intervals. A partition's patience is at least its group's patience.
+A partition's patience is three times its usual time between commits. The group's patience is three
+times the median of these times. Both are at least `STALLED_AFTER_S`, and a partition's patience is
+at least its group's.
 """
 
 from collections.abc import Collection, Iterable
@@ -49,18 +53,20 @@ from fairlead.domain.analysis.commit_habits import at_rest
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries, quotient
 from fairlead.domain.analysis.thresholds import SEVERAL
 
-#: Seconds. Minimum time without a commit that counts as a stall.
+#: Seconds. A stall is a time without a commit that is at least as long as this.
 STALLED_AFTER_S: Final = 60.0
-#: Seconds. Time constant of the consumption rate: a step of this age has the weight 1/e.
+#: Seconds. Time constant of the mean consumption rate: what was consumed this long ago has the
+#: weight 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. How long a loss is reported. Half of `LAG_HISTORY`, because a loss from before the
-#: oldest loaded sample looks new in that sample.
+#: Seconds. A loss is reported for this long. It is half of `LAG_HISTORY`, because a loss that is
+#: older than the oldest loaded sample looks new in that sample.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
-#: Rates and statuses use the samples of this period.
+#: Rates and statuses are computed from the samples of this period.
 LAG_HISTORY: Final = timedelta(hours=1)
-#: Number of samples before the last one that are used even if they are older than `LAG_HISTORY`.
+#: At least this many samples before the last one are used, even if they are older than
+#: `LAG_HISTORY`.
 LAG_SAMPLES: Final = 2
 
 
@@ -73,7 +79,7 @@ class PartitionLag:
     readable
         Whether the partition could be read; if not, its other values have no meaning.
     lag
-        In records.
+        Lag in records.
     lost
         Records that were deleted before they were read.
     lost_at
@@ -102,10 +108,10 @@ def left_topics(topics: Iterable[str], members: Collection[Collection[str]]) -> 
     Parameters
     ----------
     topics
-        Topics that the group's members read or the group has committed.
+        Topics to which a member of the group subscribes or in which the group has commits.
     members
-        Subscribed topics of each member. If there are none, no topic counts as left, because the
-        group has no members, or its subscriptions are not known.
+        Subscribed topics of each member. If there are none, the group has no members or its
+        subscriptions are unknown, and the result is empty.
 
     Examples
     --------
@@ -122,34 +128,34 @@ def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S)
     Parameters
     ----------
     series
-        Samples of P partitions; owners do not matter.
+        Samples of P partitions. Their owners are not used.
     lost_within_s
         Seconds for which a loss is reported after the first sample that shows it.
 
     Notes
     -----
-    The arrival rate is the estimate of the analysis. The consumption rate is an exponentially
-    weighted mean over the steps between samples, with the time constant `SMOOTHING_S`. Longer steps
-    have more weight. Steps in which the committed offset decreased are left out.
+    The arrival rate is estimated as in the analysis. The consumption rate is an exponentially
+    weighted mean over the steps between samples, with the time constant `SMOOTHING_S`. The longer a
+    step, the more weight it has. A step in which the committed offset decreased is left out.
 
-    `time_lag_s` is the time since the log ended at the group's position, interpolated between
-    samples. If the log ended there before the first sample, `time_lag_s` is lag / `arrival_rate`.
-    Without lag it is 0.
+    `time_lag_s` is the time since the end of the log was where the group is now, interpolated
+    between samples. If that was before the first sample, `time_lag_s` is lag / `arrival_rate`. If
+    there is no lag, it is 0.
     """
     return _History(series, lost_within_s).measured()
 
 
 def partition_statuses(series: SampleSeries) -> list[str]:
-    """Return the statuses that `partition_lag` finds among a group's readable partitions.
+    """Return the different statuses of a group's readable partitions.
 
-    Only the samples of `LAG_HISTORY` count.
+    They are those of `partition_lag`, from the samples of the period `LAG_HISTORY`.
     """
     history = _History(series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1), LOST_WITHIN_S)
     return [STATUSES[status] for status in np.unique(history.status()[history.readable])]
 
 
 def _patience(interval_s: Float64 | np.float64) -> Float64:
-    """Return the seconds without a commit that count as a stall, given usual commit intervals."""
+    """Return after how many seconds without a commit there is a stall, given usual intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 
@@ -161,7 +167,7 @@ class _History:
         self._begin, self._end, self._committed = series.begin, series.end, series.committed
         self._at = np.broadcast_to(series.at[:, None], self._end.shape)
         self._readable = (self._begin >= 0) & (self._end >= 0)
-        # Index of the last earlier sample with readable offsets, or -1.
+        # For each sample, the index of the newest earlier sample with readable offsets; -1: none.
         place = np.where(self._readable, np.arange(len(series))[:, None], -1)
         earlier = np.maximum.accumulate(place, axis=0)[:-1]
         self._before: Int64 = np.concatenate((np.full_like(place[:1], -1), earlier))
@@ -171,13 +177,13 @@ class _History:
         self._lost, self._lost_at = self._losses(lost_within_s)
         prior = self._prior(self._committed)
         self._moved: Mask = self._steps & (self._committed != prior)
-        #: Steps between two samples that both have a commit.
+        #: Steps between two samples that both have a committed offset, bool of shape (L, P).
         self._counted: Mask = self._steps & (self._committed >= 0) & (prior >= 0)
         #: Whether each partition could be read, bool of shape (P,).
         self.readable: Mask = self._readable[-1]
 
     def measured(self) -> PartitionLag:
-        """Return lag and status."""
+        """Return lag, rates and status at the last sample."""
         arrivals = arrival_rates(self._series)
         arrival_rate = np.where(arrivals.known, arrivals.per_s, np.nan)
         return PartitionLag(
@@ -192,7 +198,10 @@ class _History:
         )
 
     def _prior(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return values of the last readable sample before each; meaningless if there is none."""
+        """Return for each sample the values in the last readable sample before it.
+
+        Without such a sample, the values are meaningless.
+        """
         return np.take_along_axis(values, np.maximum(self._before, 0), axis=0)
 
     def _consumption(self) -> Float64:
@@ -219,8 +228,8 @@ class _History:
     def _interval(self) -> Float64:
         """Return each partition's usual time between commits, seconds, of shape (P,).
 
-        0 if each step with records to commit has a commit; NaN if there is no commit. The time
-        since the last commit is left out, because it is later compared with this interval.
+        0 if there was a commit in each step with records to commit; NaN if there was no commit. The
+        time since the last commit is left out, because it is compared with the result.
         """
         until_last = np.logical_or.accumulate(self._moved[::-1], axis=0)[::-1]
         due = until_last & self._steps & ((self._prior(self._lag) > self._rest) | self._moved)
@@ -230,9 +239,9 @@ class _History:
         return np.where(commits > 0, interval_s, np.nan)
 
     def _lag_at_rest(self) -> Int64:
-        """Return each partition's largest lag while everything is read, of shape (P,).
+        """Return the largest lag that remained although everything was read, of shape (P,).
 
-        Includes deleted offsets, because retention also deletes transaction markers.
+        Here the lag includes deleted offsets, because retention also deletes transaction markers.
         """
         deleted = (self._committed >= 0) & (self._committed < self._begin)
         if not deleted.any():
@@ -241,7 +250,7 @@ class _History:
         return at_rest(replace(self._series, begin=begin))
 
     def _losses(self, within_s: float) -> tuple[Int64, Float64]:
-        """Return `PartitionLag.lost` and `lost_at`."""
+        """Return the attributes `lost` and `lost_at` of `PartitionLag`."""
         passed = np.where(self._steps, self._prior(self._begin), 0)
         lost = np.maximum(self._begin - np.maximum(self._committed, passed), 0)
         counted = self._readable & (self._committed >= 0) & (self._now - self._at <= within_s)
@@ -267,7 +276,7 @@ class _History:
         return np.where(lag == 0, 0.0, np.where(inside, seen, guessed))
 
     def status(self) -> Int64:
-        """Return `PartitionLag.status`."""
+        """Return the status of each partition as an index into `STATUSES`, of shape (P,)."""
         at, lag, rest = self._at, self._lag, self._rest
         still_s, interval_s = self._silence(), self._interval()
         group_still_s = still_s[self.readable].min(initial=np.inf)

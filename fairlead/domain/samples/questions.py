@@ -23,7 +23,7 @@ from fairlead.domain.samples.fetch_sources import sources_of
 
 _COOPERATIVE: Final = "cooperative-sticky"
 _FOLLOWING: Final = "fairlead"
-#: Columns that describe a group and its members, without offsets.
+#: Columns of the newest sample that describe a group and its members, without offsets.
 _NOW: Final = [
     *("group", "sample_id", "at", "state", "protocol", "group_type", "error"),
     *("topics", "topic_ids", "counts", "owner", "members", "client_ids", "instance_ids"),
@@ -44,7 +44,7 @@ class PlanningOptions:
     latest
         Whether consumers without a commit start at the log's end.
     compare
-        Whether candidates are computed even if no plan is needed.
+        Whether to compute candidates even if no plan is needed.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -69,7 +69,7 @@ class PlanningOptions:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Samples and memories of one group.
+    """Samples of one group, and results of its earlier analyses.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         problem=problem,
         series=series,
         rules=planning.rules,
-        capacities={  # measurements dated by a clock that was ahead must not hide newer ones
+        capacities={  # a clock may have been ahead: its measurements must not hide newer ones
             name: replace(capacity, at=min(capacity.at, series.now))
             for name, capacity in group.capacities.items()
         },
@@ -163,8 +163,8 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
 
 
 def _eager(now: Mapping[str, Any]) -> bool:
-    """Return whether a group's protocol stops all partitions in each rebalance."""
-    if now["group_type"] != CLASSIC:  # only partitions that move are revoked
+    """Return whether consumers stop reading all their partitions in each rebalance (eager)."""
+    if now["group_type"] != CLASSIC:  # the broker revokes only partitions that move
         return False
     protocol = now["protocol"]
     if protocol == _FOLLOWING:  # only cooperative followers report a generation

@@ -1,4 +1,4 @@
-"""The columns of samples with reports of work.
+"""The columns of the table of samples in which consumers' reports of work are.
 
 Belongs here: filling the columns from the metadata of commits. Belongs elsewhere: the text of a
 report (`fairlead.wire.work_report`), and computing figures
@@ -19,9 +19,9 @@ from fairlead.wire.work_report import NUMBERS, member_hash, read_reports
 
 Int64 = npt.NDArray[np.int64]
 
-#: Columns with a value per partition, and the position of the value in `WorkReport`.
+#: Columns with a value for each partition, and the position of this value in `WorkReport`.
 OF_PARTITIONS: Final = {"report_records": 4, "report_busy_ms": 5, "report_squares_ms2": 6}
-#: Columns with a value per member, and the position of the value in `WorkReport`.
+#: Columns with a value for each member, and the position of this value in `WorkReport`.
 OF_MEMBERS: Final = {
     "elapsed_ms": 0,
     "waiting_ms": 1,
@@ -40,16 +40,17 @@ def work_columns(
     by_partition: Int64,
     committed: Mapping[str, CommittedOffsets],
 ) -> dict[str, pa.Array]:
-    """Return the columns of reported work; null for groups without a reporting member.
+    """Return the columns of reported work; null for a group in which no member reports.
 
     Parameters
     ----------
     groups
         G groups, in the order of the sample's rows.
     blocks, starts
-        The B pairs of group and topic, and the first partition of each pair, int64 (B + 1,).
+        The B blocks (a block is one topic of one group), and the index of the first partition of
+        each block, int64 (B + 1,).
     by_partition
-        First partition of each group, int64 of shape (G + 1,).
+        Index of the first partition of each group, int64 of shape (G + 1,).
     committed
         Group to its commits.
     """
@@ -75,7 +76,8 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # A member writes a report for each of its partitions; the newest has its present counters.
+    # A member writes a report with each partition's commit. Its newest report has its present
+    # counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     member_row = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
@@ -100,16 +102,16 @@ def work_columns(
 
 
 def lists(starts: Int64, values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
-    """Return a column of lists that begin at `starts` in the values; masked rows are null."""
+    """Return `values` as a column of lists, which begin at `starts`. Masked rows are null."""
     return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values, mask=mask)
 
 
 def _writers(
     groups: Sequence[GroupDescription], group_of: Int64, owners: npt.NDArray[np.str_]
 ) -> npt.NDArray[np.int32]:
-    """Return the writer of each report as an index into its group's members; -1: no member."""
+    """Return which member of its group wrote each report, as an index; -1: none, or ambiguous."""
     member = np.full(group_of.size, -1, np.int32)
-    numbers, firsts = np.unique(group_of, return_index=True)  # both ascend
+    numbers, firsts = np.unique(group_of, return_index=True)  # `group_of` ascends
     bounds = pairwise([*firsts.tolist(), group_of.size])
     for number, (first, end) in zip(numbers.tolist(), bounds, strict=True):
         hashes = [member_hash(its.member_id) for its in groups[number].members]
