@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-#: Placeholder for a reason. It has two words so that it is quoted, as the user's reason must be.
+#: Placeholder for a reason. Two words, so that the command has quotes around the placeholder: the
+#: user's reason needs quotes as well.
 REASON: Final = "your reason"
 
 #: Escapes for the characters that end `$'...'` in a shell, or begin an escape in it.
@@ -44,7 +45,7 @@ def shell_join(words: list[str]) -> str:
 
 
 def fairlead_command(step: str, *names: str, options: Sequence[str] = ()) -> str:
-    """Return a command of Fairlead, with `--` before a first name that begins with a dash.
+    """Return a command of Fairlead; if the first name begins with a dash, put `--` before it.
 
     Examples
     --------

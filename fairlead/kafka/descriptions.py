@@ -152,7 +152,7 @@ def holds_up(names: Sequence[str]) -> str:
 def _refusal(
     state: str, coordinator_error: str | None, protocol_type: str = CONSUMER_PROTOCOL_TYPE
 ) -> _Refusal:
-    """Return why a group cannot be planned, whatever its members are."""
+    """Return why a group cannot be planned, if the reason does not depend on its members."""
     if coordinator_error:
         problem = problem_in(coordinator_error)
         told = {GroupProblem.OTHER_TYPE: coordinator_error, GroupProblem.ABSENT: _ABSENT}
@@ -235,7 +235,7 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:
-    """Return a part of a member's description that kafka-python has decoded; {} if it is empty."""
+    """Return a part of a member's description that kafka-python has decoded; {} for no bytes."""
     value = raw[key]
     if not value:
         return {}

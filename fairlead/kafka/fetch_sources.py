@@ -4,7 +4,7 @@ Belongs here: requests to brokers. Belongs elsewhere: computing the traffic betw
 (`fairlead.domain.analysis.racks`).
 
 A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to a
-replica in the consumer's rack (KIP-392), if there is one. Otherwise it fetches from the leader.
+replica in the consumer's rack (KIP-392). In all other cases, consumers fetch from the leader.
 """
 
 from collections.abc import Iterable, Iterator

@@ -47,12 +47,12 @@ class TopicSizes:
     Parameters
     ----------
     counts
-        Topic to its number of partitions, for topics that exist.
+        Maps each existing topic to its number of partitions.
     hidden
-        Topic to error, for topics that cannot be read, for example because a right is missing.
+        Maps each topic that cannot be read, for example because a right is missing, to the error.
     unlisted
-        Group to the number of its topics that the cluster does not list, for groups with more than
-        `UNLISTED_TOPICS_PER_GROUP` of them. These topics were not looked up.
+        Maps groups to the number of their topics that the cluster does not list. Only for groups
+        with more than `UNLISTED_TOPICS_PER_GROUP` such topics, which were not looked up.
     """
 
     counts: Mapping[str, int]
@@ -71,7 +71,7 @@ def topic_sizes(
     Parameters
     ----------
     topics_of
-        Group to the topics that it subscribes to or has committed offsets for.
+        Maps each group to the topics that it subscribes to or has committed offsets for.
     """
     topics = {topic for own in topics_of.values() for topic in own}
     report = phase(progress, "Counted the partitions of {:,} of {:,} topics")

@@ -27,7 +27,8 @@ LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 #: Maximum bytes of a transaction with several records, so that it is sent before it times out.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: `send` repeats batches that fail because of an earlier rejection, at most this often per record.
+#: Maximum number of times, per record, that `send` repeats a batch which failed only because the
+#: broker had rejected an earlier record.
 _TRIES: Final = 2
 # Errors of the broker or the client that mean that a single record is invalid.
 _OF_ONE_RECORD: Final = frozenset(
@@ -128,7 +129,7 @@ class PlanChannel:
 
         Returns
         -------
-        Group to the record's offset, or to the reason of its rejection.
+        Maps each group to its record's offset, or to the reason why the record was rejected.
 
         Raises
         ------
@@ -159,7 +160,7 @@ class PlanChannel:
         return answers
 
     def _transact(self, batch: Sequence[Outgoing]) -> dict[str, int]:
-        """Send a batch in one transaction; if it raises RefusedRecordError, no record is sent."""
+        """Send a batch in one transaction; after a RefusedRecordError, nothing is committed."""
         offsets: dict[str, int] = {}
         errors: list[KafkaError] = []
 

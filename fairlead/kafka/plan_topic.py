@@ -33,7 +33,7 @@ class PlanTopic(CompactedTopic):
         super().__init__(settings, settings.plan_topic, partitions=settings.plan_topic_partitions)
 
     def open(self, partition: int) -> PlanChannel:
-        """Return a channel that is the only writer of a partition; raises as `PlanChannel`."""
+        """Return the only writer of a partition; raises the errors of `PlanChannel`."""
         return PlanChannel(self._settings, partition)
 
     def held_up(self, partition: int, offset: int) -> int | None:

@@ -26,9 +26,10 @@ from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Reading stops after this many bytes from brokers, or this many seconds. The bytes are fewer than
-#: the 100 MB in the documentation, because librdkafka counts bytes only every 0.1 s.
+#: Reading stops after this many bytes from brokers. The documentation says 100 MB: this limit is
+#: lower, because librdkafka updates its count of bytes only every 0.1 s.
 MOST_BYTES: Final = 80_000_000
+#: Reading stops after this many seconds.
 MOST_S: Final = 60.0
 #: Number of runs. With more runs, a sample is spread more evenly, but each run needs a fetch.
 _RUNS: Final = 600
@@ -140,7 +141,7 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        # Number of complete turns, each with one run per partition, and of the records in them.
+        # A turn reads one run of each partition. Numbers of complete turns, and of their records.
         turns, complete = 0, 0
 
         def over() -> bool:
@@ -181,7 +182,7 @@ class TopicLog:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            if number not in unfinished:  # fetched after the end of the run
+            if number not in unfinished:  # the record is behind the end of the run
                 continue
             offset = None if error is not None else message.offset()  # None at the end of the log
             if offset is not None and offset < unfinished[number]:

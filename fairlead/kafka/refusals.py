@@ -1,4 +1,4 @@
-"""Finding out why a connection fails: a wrong password, an untrusted or another certificate.
+"""Finding out why a connection fails, for example a wrong password or an untrusted certificate.
 
 Belongs here: connecting once more to learn the reason and to name a remedy. Belongs elsewhere:
 retries (`requests`).

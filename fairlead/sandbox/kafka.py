@@ -86,8 +86,9 @@ class KafkaBroker(processes.Service):
     progress
         Called with a line for the user when a step takes long.
     assignor
-        Whether to configure the assignor `fairlead`, with which groups of the consumer protocol
-        follow plans. Without its sources or a Java compiler, the broker runs without it.
+        Whether to configure the server-side assignor `fairlead`, so that groups of the consumer
+        protocol can follow plans. If the assignor's sources or a Java compiler are missing, the
+        broker runs without the assignor.
     settings
         More server properties, which override the sandbox's own.
     """

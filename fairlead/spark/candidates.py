@@ -44,9 +44,9 @@ def write_candidates(
     warehouse
         The warehouse with the snapshot; the archive in it may have earlier samples.
     policies
-        Group to its policy, for every group of the snapshot.
+        Maps each group of the snapshot to its policy.
     memories
-        What earlier analyses have stored of the groups.
+        What earlier analyses have stored about the groups.
 
     Notes
     -----

@@ -27,8 +27,8 @@ GROUPS_IN_TASK: Final = 512
 def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
     """Return each group of a snapshot with the number of its task.
 
-    There are `spark.sql.shuffle.partitions` tasks, more for many groups, and one more for each
-    large group.
+    There are `spark.sql.shuffle.partitions` tasks. If there are more than `GROUPS_IN_TASK` groups
+    per task, there are more tasks. Each large group gets an additional task of its own.
 
     Raises
     ------
@@ -46,14 +46,14 @@ def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str)
 def samples_until(
     path: str, snapshot_id: str, length: timedelta, groups: Sequence[str]
 ) -> dict[str, pa.Table]:
-    """Return each group's samples, by time: of the period before a snapshot, and of the snapshot.
+    """Return each group's sample in a snapshot, and its samples in the period before, oldest first.
 
     Parameters
     ----------
     path
         The path of the warehouse.
     length
-        Length of the period.
+        Length of the period before the snapshot.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     Parameters
     ----------
     sizes
-        Group to number of partitions.
+        Maps each group to its number of partitions.
     tasks
         Number of tasks for the smaller groups; positive.
 

@@ -101,7 +101,7 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     Parameters
     ----------
     samples
-        Group to its samples, by time; the last sample is the snapshot.
+        Maps each group to its samples, oldest first; the last sample is the snapshot.
     latest
         Groups whose consumers start at the log's end if there is no commit (`auto.offset.reset`).
 

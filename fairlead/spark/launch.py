@@ -26,7 +26,7 @@ def launch(properties: Mapping[str, str]) -> None:
     before = os.environ.get(_ARGUMENTS)
     others = (before or _SHELL).strip().removesuffix(_SHELL)
     with properties_file(properties) as path:
-        # With --properties-file, Spark reads conf/spark-defaults.conf only if it is asked to.
+        # With --properties-file, Spark does not read conf/spark-defaults.conf without this option.
         os.environ[_ARGUMENTS] = (
             f'{others} --load-spark-defaults --properties-file "{path}" {_SHELL}'
         )

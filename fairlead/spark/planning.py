@@ -121,7 +121,7 @@ def plan_task(
     path
         The path of the warehouse.
     options
-        Group to the options of its policy.
+        Maps each group to the options of its policy.
 
     Yields
     ------

@@ -36,14 +36,15 @@ _GROUPS: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Recent:
-    """A snapshot, and those of its groups that a step works on.
+    """A snapshot, and the groups in it that a step of the pipeline (such as lag) works on.
 
     Parameters
     ----------
     snapshot_id, snapshot_at
         The snapshot's id, and its time-zone-aware time.
     groups
-        Groups of the requested cohorts, ascending. The snapshot may have more groups.
+        Groups of the requested cohorts (a cohort: groups that are planned together), ascending. The
+        snapshot may have more groups.
     """
 
     snapshot_id: str
@@ -107,7 +108,8 @@ class Warehouse:
         Parameters
         ----------
         cohorts
-            Group to cohort; a group that is missing here is a cohort of its own.
+            Maps groups to their cohorts (groups that are planned together). A group that is missing
+            in the mapping is a cohort of its own.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
         SampleArchive(self._path).append(samples, snapshot_id)
@@ -116,7 +118,7 @@ class Warehouse:
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
 
     def samples(self, recent: "Recent") -> pa.Table:
-        """Return the samples of a step's groups, a table of the schema `SAMPLES`.
+        """Return the samples of a snapshot's groups, a table of the schema `SAMPLES`.
 
         Raises
         ------
@@ -194,7 +196,7 @@ class Warehouse:
     def of_groups(
         self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]
     ) -> list[Recent]:
-        """Return a list of one snapshot with its wanted groups.
+        """Return a list of one item: a snapshot, with the wanted groups in it.
 
         The list is empty if the snapshot lacks the table, or has no wanted group.
 
@@ -220,7 +222,9 @@ class Warehouse:
         return [Recent(snapshot_id, pc.max(rows["snapshot_at"]).as_py(), tuple(sorted(names)))]
 
     def newest(self, cohorts: Iterable[str], table: str, until: datetime) -> list[Recent]:
-        """Return the newest snapshot of each cohort, for a step that is run without earlier steps.
+        """Return the newest snapshot of each cohort.
+
+        Used if a run contains a step of the pipeline, but not the step that takes the snapshot.
 
         Parameters
         ----------
@@ -229,7 +233,8 @@ class Warehouse:
         table
             Table that the snapshots must have; every snapshot has `groups`.
         until
-            Snapshots after this time are ignored, since a clock was ahead; time-zone-aware.
+            Time-zone-aware. Snapshots after this time are ignored: the clock was wrong when they
+            were taken.
 
         Returns
         -------
@@ -254,8 +259,8 @@ class Warehouse:
     def prune(self, before: datetime) -> list[str]:
         """Remove the snapshots taken before a time, with all their tables.
 
-        Removes their tables `groups` first. So if the removal is interrupted, the remaining tables
-        do not count as snapshots, and the next call removes them.
+        First removes the table `groups` of each snapshot. So if the removal is interrupted, the
+        remaining tables do not count as snapshots, and the next call removes them.
 
         Returns
         -------

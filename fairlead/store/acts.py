@@ -74,8 +74,8 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
     Returns
     -------
-    Id of the stored act; if the person agreed to the same act within the last day, the id of that
-    agreement.
+    Id of the stored act. If the person has already agreed to the same act within the last day, the
+    id of the earlier agreement.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
-    """Return the acts of some or all groups that wait for the planner, the oldest first."""
+    """Return the acts that wait for the planner, oldest first; `groups` None: of all groups."""
     conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
     return _read(engine, PageAct.outcome == "asked", *conditions)
 

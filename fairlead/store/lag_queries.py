@@ -20,7 +20,7 @@ SELECT max(taken_at) AS at FROM (
     WHERE group_id = :group AND sampled_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
 ) taken
 """
-#: As the time is exact, Postgres reads only the table partition of that day.
+#: Because `snapshot_at` is compared with `=`, Postgres reads only the table partition of one day.
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, status IS NULL AS has_left
@@ -115,7 +115,7 @@ def read_lag(
     Raises
     ------
     GroupError
-        Nothing is stored of the group.
+        Nothing is stored about the group.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG + _LAG_ORDER, **_moment(engine, group, at), limit=limit)

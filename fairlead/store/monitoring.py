@@ -26,7 +26,7 @@ CURRENT_WITHIN: Final = timedelta(minutes=15)
 #: Number of intervals without a sample after which samples are overdue. It allows for one failed
 #: and one slow sample.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric; those with the slowest records are chosen.
+#: Maximum number of partitions with a metric: those whose records take longest to process.
 _MOST_PARTITIONS: Final = 10_000
 #: Shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
@@ -148,7 +148,7 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
         `catch_up_s`, `consumers_wanted`, `last_seen`, of groups sampled within `sampled_within`.
-        `holds` is always 1, the value of the metric for a diagnosis.
+        `holds` is always 1: the value of a Prometheus metric whose labels are the diagnosis.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work
@@ -224,7 +224,7 @@ class SampleAge:
     age
         The time since `began`, by the database's clock.
     interval
-        The time from the beginning of that sample to the beginning of the next.
+        The time from the beginning of the sample to the beginning of the next one.
     """
 
     began: datetime

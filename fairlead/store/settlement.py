@@ -41,7 +41,7 @@ def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set
     for entry in entries:
         state, row = states.get((entry.group, entry.plan.version)), rows.get(entry.group)
         if entry.again:
-            if state == FOLLOWED[entry.kind]:  # else another plan has replaced it
+            if state == FOLLOWED[entry.kind]:  # else another plan has replaced the entry's plan
                 pending.add(entry.group)
         elif row is not None and (row.kind, row.version, row.epoch) == entry.key:
             if state == ON_ITS_WAY[entry.kind]:

@@ -1,7 +1,7 @@
 """Delivery: the records that the reconciler sends and reads back.
 
-Belongs here: options of records, creating a record, reading a record as followers do. Belongs
-elsewhere: the order of records (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, and reading a record as consumers that follow
+plans do. Belongs elsewhere: the order of records (`reconciling`), Kafka (`fairlead.kafka`).
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class PublishOptions:
 
 
 def accepted(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
-    """Read a record as followers do; None: followers refuse it."""
+    """Read a record as consumers that follow plans do; return None if they refuse the record."""
     if record.value is None:
         return None
     try:

@@ -91,9 +91,9 @@ def compare(
     if plan is None or sent is None:
         return None
     read = None if record is None else accepted(record, origin, verifier)
-    unsigned = verifier is None  # followers then accept tombstones
+    unsigned = verifier is None  # without signatures, consumers accept tombstones
     if record is not None and unsigned and record.tombstone > min(record.began, sent.record_offset):
-        # Followers have dropped the plan, and ignore the same version in the same epoch.
+        # Consumers have dropped the plan. Without a new epoch, they would ignore the same version.
         return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)
     if read is None:
         what = "the topic has no record of it" if record is None else "followers refuse its record"

@@ -61,7 +61,7 @@ class BrokerPlan:
     plan
         The document.
     counts
-        Topic to number of partitions now.
+        Maps each topic to its present number of partitions.
     """
 
     plan: PlanDocument
@@ -98,7 +98,7 @@ def trigger_rebalances(
     Parameters
     ----------
     goals
-        Group to the plan that it should follow.
+        Maps each group to the plan that it should follow.
     describe
         Returns the coordinators' descriptions of groups.
     settings

@@ -78,7 +78,7 @@ def take(
     Parameters
     ----------
     store
-        The store of the groups' memories, the plans that brokers follow, and the diagnoses; None:
+        The store of diagnoses, plans, and what earlier analyses have stored about the groups. None:
         groups are not diagnosed.
 
     Returns
@@ -118,7 +118,7 @@ def take(
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # record the cost even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
-        # A partition that several groups read counts for each group.
+        # A partition that several groups read is counted once for each of these groups.
         partitions = sum(pc.list_value_length(sample["end"]).to_pylist())
         taken = Taken(began, took_s, sample.num_rows, partitions, analysed_s)
         archive.note(taken)

@@ -54,7 +54,7 @@ KnownGroup = Annotated[
 
 
 class Plan(Base):
-    """All versions of all groups' plans. Only a version's state changes, by a plan_event."""
+    """All versions of all groups' plans. Of a version, only the state changes, by a plan_event."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -123,7 +123,7 @@ def of_plan() -> ForeignKeyConstraint:
 
 
 class FourEyes(Base):
-    """Groups whose plans need four eyes; only the owner of the schema may change this table."""
+    """Groups whose plans need a second person; only the schema's owner may change this table."""
 
     __tablename__ = "four_eyes"
 
@@ -362,7 +362,7 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """Number of versions of each group that pruning removed: neither followed nor rejected."""
+    """Numbers of pruned versions of each group: versions neither followed nor rejected."""
 
     __tablename__ = "plan_pruned"
 
