@@ -41,7 +41,7 @@ _NAMES: Final = [
 
 @dataclass(frozen=True)
 class Taken:
-    """The cost of the newest sample.
+    """The cost of the newest sample: how long it took, and how large it is.
 
     Parameters
     ----------

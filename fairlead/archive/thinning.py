@@ -18,7 +18,7 @@ from fairlead.archive.files import DAMAGED, SampleFile, SampleFiles, day_of
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.errors import FileSystemError
 
-#: Age at which an unfinished file is removed. Younger files may still be written.
+#: Age at which an unfinished file is removed. Another process may still be writing a younger file.
 _GRACE: Final = timedelta(minutes=15)
 #: File that lists the intervals in which several files are needed.
 _THINNED: Final = "thinned.json"

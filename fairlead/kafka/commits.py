@@ -58,7 +58,7 @@ def fetch_commits(
     groups
         Group ids.
     timeout_s
-        Time-out of a request in seconds. So many seconds after the first request, retries end.
+        Time-out of a request in seconds. Retries also end this long after the first request.
     progress
         Called with a line for the user every few seconds, and at the end.
 
@@ -201,7 +201,7 @@ def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
 
     Returns
     -------
-    Group id to its error code (0: no error) and its commits.
+    Maps each group id to the group's error code (0: no error) and commits.
 
     Raises
     ------

@@ -74,7 +74,7 @@ def group_error(described: GroupDescription) -> GroupError:
 
 
 def undescribed(group: str, error: Exception) -> GroupDescription:
-    """Return the description of a group that cannot be described, because the request fails."""
+    """Return a description that contains only the error with which the request failed."""
     problem = problem_in(str(error))
     return GroupDescription(
         group,

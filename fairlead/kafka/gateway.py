@@ -231,7 +231,7 @@ class KafkaGateway:
     ) -> FetchSources | None:
         """Read the racks from which partitions are fetched; None: unknown, or no member has a rack.
 
-        Only logs a failure, since a snapshot is useful without racks.
+        A failure is only logged, because a snapshot is useful without racks.
         """
         topics = topics_of_racks(descriptions.values())
         if not topics:

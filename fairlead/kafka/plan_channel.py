@@ -210,7 +210,7 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction failed, which its records' errors may not show."""
+        """Return why a transaction failed; the errors of its records may not show the cause."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)

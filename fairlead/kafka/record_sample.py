@@ -83,7 +83,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
 
 
 class TopicLog:
-    """Reads the log of a topic. Its methods raise Kafka's errors, which `open_log` explains."""
+    """Reads the log of a topic. Methods raise Kafka's errors, which `open_log` then replaces."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._topic, self._timeout_s, self._bytes = topic, settings.request_timeout_s, 0

@@ -27,7 +27,7 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Replace a KafkaUnavailableError by an error with the reason; ignore other errors.
+    """Replace a KafkaUnavailableError with an error that has the reason; ignore other errors.
 
     Raises
     ------
@@ -47,7 +47,10 @@ def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> No
 
 
 def refusal(settings: KafkaSettings) -> str | None:
-    """Connect once more; return why brokers refuse, or None if they accept or do not answer."""
+    """Connect once more; return why brokers refuse the connection, or None.
+
+    Returns None if brokers accept the connection, or do not answer.
+    """
     config = settings.librdkafka()
     if config.get("security.protocol", "plaintext").lower() == "plaintext":
         return None

@@ -169,7 +169,7 @@ def ask_each(
         Maximum number of keys for one call of `ask`. At most `BATCHES_IN_FLIGHT` calls are in
         flight, which limits the load on brokers and the use of memory.
     timeout_s
-        Time-out of a request in seconds. So many seconds after the first request, retries end.
+        Time-out of a request in seconds. Retries also end this long after the first request.
     report
         Called after each batch with the number of answered keys and the number of all keys.
 

@@ -207,7 +207,7 @@ class KafkaBroker(processes.Service):
         self._cluster_id.write_text(cluster_id)
 
     def _serves(self, admin: AdminClient) -> bool:
-        """Whether this broker answers, and not another cluster's broker that took the port."""
+        """Whether this broker answers; False if a broker of another cluster has taken the port."""
         if not listens(self.bootstrap_servers):
             return False
         try:

@@ -54,7 +54,7 @@ def plugin_jar() -> Path:
 
 
 def plugin_if_any() -> Path | None:
-    """Return the path of the jar, as `plugin_jar`; None if there are no sources or no compiler.
+    """Call `plugin_jar`, but return None if there are no sources or no compiler.
 
     Raises
     ------

@@ -171,7 +171,7 @@ class SparkServer(processes.Service):
 
 
 def _listens(process: psutil.Process, port: int) -> bool:
-    """Whether this process listens at a port, and not another program that took the port."""
+    """Whether this process listens at a port; False if another program has taken the port."""
     with suppress(psutil.Error):
         return any(
             connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

@@ -80,10 +80,11 @@ class Supervisor:
     log
         File for the output of all parts; each line begins with the part's name.
     tell
-        Called from another thread when a part ends, with a line that says when it is started again.
+        Called from another thread when a part ends, with a line that says when the part is started
+        again.
     state_dir
-        Directory with records of the parts' processes, so that they can be ended if this process is
-        killed, and with the states of the parts (`part_states`).
+        Directory for the states of the parts (`part_states`), and for records of their processes.
+        If this process is killed, another process can find and end the recorded processes.
     environment
         Environment variables of the parts.
     """

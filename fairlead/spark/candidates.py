@@ -33,7 +33,7 @@ def write_candidates(
     policies: Mapping[str, Policy],
     memories: GroupMemories,
 ) -> None:
-    """Analyse every group of a snapshot, and compute the candidates of its policy's assignors.
+    """Analyse every group of a snapshot, and compute a candidate with each assignor of its policy.
 
     Writes the snapshot's table `candidates`, of the schema `fairlead.spark.planning.CANDIDATES`.
     For each group, the table has a row per assignor, and a row `observed` for the current

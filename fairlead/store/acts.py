@@ -1,4 +1,7 @@
-"""Web actions: acts of people on pages, stored by the only function that the web login may call.
+"""Web actions: acts that people request on pages.
+
+To change anything, the database user of the web server can call only the function `act_as`, which
+carries out or stores an act.
 
 Belongs here: acts, their outcomes, and the acts that wait for the planner. Belongs elsewhere: the
 rules for which acts are permitted (`migrations/sql/web.sql`), the person's identity
@@ -21,7 +24,7 @@ Verb = Literal["approve", "reject", "rollback", "withdraw", "freeze", "unfreeze"
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """A person's request.
+    """An act that a person requests on a page.
 
     Parameters
     ----------

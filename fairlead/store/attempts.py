@@ -28,7 +28,7 @@ class Attempt:
     reason
         Why the plan was not sent.
     again_at
-        Latest time of the planner's next attempt.
+        The planner tries again at this time or earlier.
     """
 
     group: str

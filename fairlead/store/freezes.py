@@ -84,13 +84,13 @@ def unfreeze_plans(
 ) -> None:
     """Unfreeze a group; see `freeze_plans`.
 
-    None ends the freeze of all groups, but not the freezes of single groups.
+    Group None ends the freeze of all groups, but not the freezes of single groups.
 
     Raises
     ------
     PlanStateError
-        There is no such freeze. Or the group's plans need four eyes, and the session's user is a
-        planner or not an approver.
+        There is no such freeze. Or the group's plans need a second person, and the session's user
+        is a planner, or is not an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))

@@ -116,7 +116,7 @@ def read_adoption(engine: Engine, group: str) -> list[Row]:
 
 
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
-    """Return the consumer time that partitions take, the largest first.
+    """Return how much time consumers need for each partition, the largest first.
 
     `partition` ("topic-number") selects a single partition.
     """

@@ -57,7 +57,7 @@ HANGS: Final = "60s"
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A locked partition of the plan topic; `number` increases each time it is locked."""
+    """A locked partition of the plan topic; `number` increases whenever the partition is locked."""
 
     topic: str
     partition: int

@@ -58,7 +58,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True)
 class PublishRequest:
-    """A record to send, if the plan's state allows it once the group is locked.
+    """A record to send if, after the group is locked, the plan's state still allows that.
 
     Parameters
     ----------

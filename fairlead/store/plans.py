@@ -182,8 +182,8 @@ class PlanStore:
         Raises
         ------
         PlanStateError
-            The version does not exist, is not proposed, has expired, or needs four eyes; or the
-            reason is blank.
+            The version does not exist, is not proposed, has expired, or needs another approver; or
+            the reason is blank.
         TamperedPlanError
             The version's document has another hash.
         """
@@ -299,9 +299,9 @@ class PlanStore:
     def last_decisions(self) -> dict[str, datetime]:
         """Return the time of each group's last decision that did not fail.
 
-        The last decision is the one on the newest snapshot. If a wrong clock has dated a snapshot
-        in the future, the time of the decision counts instead, because later decisions would
-        otherwise be hidden.
+        The last decision is the one on the newest snapshot. If a wrong clock has dated snapshots in
+        the future, these would hide later decisions: so the decisions on these snapshots are
+        compared by their own time.
         """
         of_group = (
             DecisionRow.group_id == ConsumerGroup.group_id,

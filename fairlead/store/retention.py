@@ -52,7 +52,7 @@ class Pruned:
     days
         The dropped days of history, oldest first.
     rows
-        Number of other deleted rows, by a description of their kind.
+        Maps the description of a kind of rows to the number of deleted rows of this kind.
     """
 
     days: tuple[HistoryDay, ...]

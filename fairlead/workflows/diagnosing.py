@@ -142,7 +142,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups with samples that go back by `history`; only log errors of single groups."""
+    """Analyse groups with samples of the period `history`; errors of a group are only logged."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed

@@ -33,7 +33,7 @@ class Difference:
     plan
         The published or withdrawn version.
     what
-        The difference.
+        Description of the difference.
     beyond
         An epoch that the next record's epoch must exceed; None: the epoch stays the same.
     """

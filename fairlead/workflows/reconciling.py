@@ -402,7 +402,7 @@ class _Pass:
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
         """Confirm entries found in the topic, discard those that do not fit, return the others.
 
-        An entry counts as sent even if its record was replaced: followers may have read the record.
+        An entry counts as sent even if its record was replaced: consumers may have read the record.
         """
         outbox = self.plans.outbox()
         outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries

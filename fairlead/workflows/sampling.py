@@ -35,7 +35,8 @@ from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
-#: Maximum groups in a request, so that only seconds pass between reading commits and end offsets.
+#: Maximum number of groups in a request. With more, the time between reading commits and reading
+#: end offsets would be longer than some seconds.
 GROUPS_AT_ONCE: Final = 500
 
 

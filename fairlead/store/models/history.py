@@ -83,7 +83,7 @@ class _Adoption:
 
 
 class PlanAdoption(_Adoption, Base):
-    """History of how much of its published plan each group follows."""
+    """History of each group's adherence to its published plan."""
 
     __tablename__ = "plan_adoption"
     __table_args__ = (
@@ -94,7 +94,7 @@ class PlanAdoption(_Adoption, Base):
 
 
 class LastAdoption(_Adoption, Base):
-    """Last observation of how much of each plan its group follows; kept as long as the plan."""
+    """Last measurement of the adherence to each plan; kept as long as the plan."""
 
     __tablename__ = "last_adoption"
     __table_args__ = (PrimaryKeyConstraint("group_id", "version"), of_plan())
@@ -107,7 +107,7 @@ class GroupDay(Base):
     __table_args__ = (
         Index("group_day_day_idx", "day"),
         {
-            # Free space, so that today's rows stay on their page when samples update them.
+            # Leave space in pages, so that a row stays on its page when a sample updates the row.
             "postgresql_with": {"fillfactor": 60},
         },
     )
