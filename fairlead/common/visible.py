@@ -72,6 +72,6 @@ class VisibleFormatter(logging.Formatter):
         """Return the line without the traceback."""
         return visible(super().formatMessage(record))
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the same
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         """Return the traceback."""
         return visible(super().formatException(ei), keep="\n")

@@ -48,7 +48,7 @@ NUL: Final = "\0"
 """The only character that Kafka accepts in ids and Postgres does not."""
 
 _LONGEST_TOPIC: Final = 249
-#: The names that Kafka allows for topics, from its class `org.apache.kafka.common.internals.Topic`.
+#: Topic names that Kafka allows (see Kafka's class `org.apache.kafka.common.internals.Topic`).
 _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
 _Refusal = tuple[GroupProblem | None, str | None]

@@ -181,7 +181,7 @@ def _offsets(
     *,
     report: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets (-1: unknown), and errors by index (None: the partition does not exist).
+    """Return offsets (-1: unknown), and a mapping from indices to errors (None: no such partition).
 
     Requests a batch in one call, which is three times as fast as a request for each partition. If
     the call fails, requests each partition of the batch separately.

@@ -110,9 +110,9 @@ class RebalanceTrigger:
     def heartbeat(self) -> str:
         """Send a heartbeat; return why the coordinator refuses the trigger permanently, or "".
 
-        The first heartbeat joins the group, or a later one if the coordinator is moving. If the
-        broker does not compute an assignment when the trigger joins, it does so after a later
-        heartbeat.
+        The first heartbeat joins the group. If the coordinator is moving, the next heartbeat tries
+        again. If the broker computes no assignment when the trigger joins, a later heartbeat makes
+        the broker compute one.
         """
         if not self._refused:
             self._refused = self._send_heartbeat()

@@ -32,7 +32,8 @@ _KILLED_S: Final = 3.0
 #: Seconds until a process that ended is started again; doubled each time, up to a minute.
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-#: Seconds. After a process has run for this long, its next restart again waits `_FIRST_WAIT_S`.
+#: Seconds. If a process has run for this long before it ends, it is started again after
+#: `_FIRST_WAIT_S`.
 _STEADY_S: Final = 60.0
 #: `wait_ready` gives up on a part that has ended this often before it was ready.
 _TRIES: Final = 3

@@ -1,4 +1,4 @@
-"""Lag history: rows of snapshots, stored with COPY.
+"""Lag history: stores the lag of each partition in each snapshot, with COPY.
 
 Belongs here: storing each snapshot once. Belongs elsewhere: computing lag (`fairlead.spark`).
 """

@@ -150,8 +150,8 @@ def read_lag_by_topic(
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
     """Count the partitions with each status in the snapshot that was taken at this time.
 
-    Each row has the `status`, the number of `partitions`, and the names of the ten with the largest
-    lag, `heaviest`.
+    Each row has the `status`, the number of `partitions`, and `heaviest`: the names of the ten
+    partitions with the largest lag.
     """
     return read_rows(engine, _STATUSES, group=group, at=at)
 

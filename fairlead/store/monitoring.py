@@ -215,7 +215,7 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
 
 @dataclass(frozen=True)
 class SampleAge:
-    """The last sample of all groups, and its age.
+    """Time and age of the last sample; each sample is of all groups.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class SampleAge:
 
 
 def last_sample(engine: Engine) -> SampleAge | None:
-    """Return the last sample of all groups; None before the first. Raises as `transaction` does."""
+    """Return when all groups were last sampled; None: never. Raises the errors of `transaction`."""
     with transaction(engine) as connection:
         row = connection.execute(text(_LAST_SAMPLE)).one_or_none()
     return None if row is None else SampleAge(row.sampled_at, row.age, row.apart)

@@ -350,7 +350,7 @@ class PlanStore:
             return list(groups)
 
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
-        """Return (group, version) of the plans whose adoption was never recorded."""
+        """Return (group, version) of the plans for which no adherence was ever stored."""
         keys = {(plan.group, plan.version) for plan in plans}
         adoption = select(LastAdoption.group_id, LastAdoption.version)
         with transaction(self._engine) as connection:

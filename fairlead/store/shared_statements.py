@@ -83,8 +83,8 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
     Returns
     -------
-    The locked groups. Groups that another transaction, for example a person's, still locks are left
-    out; the next run tries them again.
+    The locked groups. Groups that another transaction still locks are left out; the next run tries
+    to lock them again.
     """
     ascending = literal(sorted(set(groups)), ARRAY(Text))
     locked = func.fairlead_raw.lock_groups(ascending, PATIENCE).column_valued()

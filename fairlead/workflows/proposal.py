@@ -217,7 +217,8 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     """Return why a present version is enough; "" if the draft is better.
 
     The version is enough if, in the present forecast, it brings the group within the objective.
-    If not, the draft must be better by at least the policy's minimum improvement, and by `BETTER`.
+    Otherwise the draft is better only if it improves the forecast by at least `BETTER`, and by at
+    least the policy's minimum improvement.
     """
     if _owners(plan) == _owners(draft):
         return "which gives the same assignment"

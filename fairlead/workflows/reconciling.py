@@ -219,7 +219,7 @@ def withdraw(
     reason: str,
     actor: str | None = None,
 ) -> StepResult:
-    """Withdraw a group's published plan: its consumers return to their fallback.
+    """Withdraw a group's published plan: its consumers return to their fallback assignor.
 
     Plans of the group that wait for approval or publication end as well. The next planning run may
     propose another plan: exclude the group from discovery to prevent that.
@@ -293,7 +293,7 @@ class _Pass:
         newest: Mapping[str, Record],
         freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
-        """Decide on groups of a partition, and send their records in one turn."""
+        """Decide on the next steps of groups in a partition, and send their records in one turn."""
         names = [group.group for group in groups if self._depends_on_members(group, freezes)]
         described = self.live(names) if names else {}
         requests: list[PublishRequest] = []
@@ -335,7 +335,7 @@ class _Pass:
         described: _Described,
         freezes: Sequence[Freeze],
     ) -> tuple[StepResult | None, PublishRequest | None]:
-        """Decide on a group without a pending record.
+        """Decide on the next step of a group that has no pending record.
 
         Returns
         -------

@@ -35,8 +35,8 @@ from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
-#: Maximum number of groups in a request. With more, the time between reading commits and reading
-#: end offsets would be longer than some seconds.
+#: Maximum number of groups in a request. Small, so that a group's end offsets are read only seconds
+#: after its commits.
 GROUPS_AT_ONCE: Final = 500
 
 

@@ -171,7 +171,7 @@ class GroupSampleLast(_Sample, Base):
 
 
 class LastSample(Base):
-    """Time of the last sample of all groups; one row."""
+    """Time when all groups were last sampled; one row."""
 
     __tablename__ = "last_sample"
     __table_args__ = (CheckConstraint("single", name="single"),)

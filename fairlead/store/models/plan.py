@@ -54,7 +54,7 @@ KnownGroup = Annotated[
 
 
 class Plan(Base):
-    """All versions of all groups' plans. Of a version, only the state changes, by a plan_event."""
+    """All versions of all groups' plans. The state of a version can change, the rest cannot."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -362,7 +362,7 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """Numbers of pruned versions of each group: versions neither followed nor rejected."""
+    """Number of pruned versions of each group. Versions that were followed or rejected are kept."""
 
     __tablename__ = "plan_pruned"
 
