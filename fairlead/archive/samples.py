@@ -270,9 +270,9 @@ def with_history(
 
 
 def _only(groups: Collection[str] | None) -> Filters | None:
-    """Return Parquet filters that select these groups; if there are many, also groups between them.
+    """Return Parquet filters that select these groups; None: all rows.
 
-    None selects all rows.
+    If there are many groups, the filters also select other groups with names between theirs.
     """
     if groups is None:
         return None

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 
 class WrongAt(ValueError):  # noqa: N818 - reads well where it is raised
-    """An invalid value inside the table of the settings (in TOML) that a validator checks.
+    """An invalid value in a table of the settings (TOML), found by the validator of this table.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
 
     Returns
     -------
-    Maps each group id to the group's error code (0: no error) and commits.
+    A mapping from group id to the group's error code (0: no error) and commits.
 
     Raises
     ------

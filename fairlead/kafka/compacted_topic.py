@@ -266,7 +266,7 @@ class CompactedTopic:
         return newest
 
     def read(self, group: str) -> Record | None:
-        """Return the newest record of a group; None if there is none. Raises errors of `newest`."""
+        """Return the newest record of a group, or None; raises the errors of `newest`."""
         return self.newest(self.partition_for_key(group), [group]).get(group)
 
     def _read(self, partition: int) -> Iterator[Message]:

@@ -61,7 +61,7 @@ class BrokerMember(LiveMember):
 
 @dataclass(frozen=True)
 class BrokerGroup:
-    """The description of a group in which the broker assigns.
+    """The description of a group in which the broker assigns partitions.
 
     Parameters
     ----------

@@ -235,7 +235,10 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:
-    """Return a part of a member's description that kafka-python has decoded; {} for no bytes."""
+    """Return a decoded part of a member's description; {} if the part is empty.
+
+    Raises GroupError if kafka-python could not decode the part.
+    """
     value = raw[key]
     if not value:
         return {}

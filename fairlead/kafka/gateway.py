@@ -291,7 +291,7 @@ class KafkaGateway:
                 described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
             pending = [group for group in pending if _unsettled(described[group])]
-            if not pending or time.monotonic() > deadline:  # results of pending groups have errors
+            if not pending or time.monotonic() > deadline:  # `described` has errors of the pending
                 break
             time.sleep(0.2)
         return with_agreed_shares(described, self.settings)

@@ -129,7 +129,8 @@ class PlanChannel:
 
         Returns
         -------
-        Maps each group to its record's offset, or to the reason why the record was rejected.
+        A mapping from each group to its record's offset, or to the reason why the record was
+        rejected.
 
         Raises
         ------

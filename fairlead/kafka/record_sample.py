@@ -83,7 +83,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
 
 
 class TopicLog:
-    """Reads the log of a topic. Methods raise Kafka's errors, which `open_log` then replaces."""
+    """Reads the log of a topic. `open_log` replaces Kafka's errors with errors of Fairlead."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._topic, self._timeout_s, self._bytes = topic, settings.request_timeout_s, 0
@@ -141,7 +141,7 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        # A turn reads one run of each partition. Numbers of complete turns, and of their records.
+        # Numbers of complete turns (one run of each partition), and of records in these turns.
         turns, complete = 0, 0
 
         def over() -> bool:
@@ -182,7 +182,7 @@ class TopicLog:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            if number not in unfinished:  # the record is behind the end of the run
+            if number not in unfinished:  # the record comes after the end of the run
                 continue
             offset = None if error is not None else message.offset()  # None at the end of the log
             if offset is not None and offset < unfinished[number]:

@@ -29,9 +29,9 @@ _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kaf
 
 
 def plugin_jar() -> Path:
-    """Return the path of the jar; build the jar if it is missing or older than what it is made of.
+    """Return the path of the jar; build the jar if it is missing or out of date.
 
-    The jar is made of the sources, this module and `jars.py`.
+    The jar is out of date if a source, this module or `jars.py` is newer.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def plugin_jar() -> Path:
     if not _sources():
         raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
     inputs = [*SOURCES.rglob("*"), Path(__file__), Path(jars.__file__)]
-    newest = max(path.stat().st_mtime for path in inputs)  # of folders, too: a source may be gone
+    newest = max(path.stat().st_mtime for path in inputs)  # removing a source changes its folder
     JAR.parent.mkdir(exist_ok=True)
     with FileLock(JAR.with_suffix(".lock")):
         if not JAR.exists() or JAR.stat().st_mtime < newest:

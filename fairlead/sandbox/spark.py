@@ -132,7 +132,7 @@ class SparkServer(processes.Service):
         try:
             with properties_file(properties) as path:
                 process = self._spawn(path)
-                # Pass the process, because a search could find Spark's launcher, with the same mark.
+                # Pass the process: a search could find Spark's launcher, which has the same mark.
                 self.require_answer(lambda: _listens(process, port), process)
                 server = WarmServer(
                     port=port,

@@ -27,8 +27,8 @@ GROUPS_IN_TASK: Final = 512
 def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
     """Return each group of a snapshot with the number of its task.
 
-    There are `spark.sql.shuffle.partitions` tasks. If there are more than `GROUPS_IN_TASK` groups
-    per task, there are more tasks. Each large group gets an additional task of its own.
+    There are `spark.sql.shuffle.partitions` tasks, or more if these would have more than
+    `GROUPS_IN_TASK` groups on average. Each large group gets an additional task.
 
     Raises
     ------

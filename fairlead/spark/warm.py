@@ -69,10 +69,7 @@ class WarmServer:
 
     @property
     def url(self) -> str:
-        """Address for clients. The host is `localhost`, because gRPC sends tokens only there.
-
-        To other hosts, gRPC sends tokens only with TLS.
-        """
+        """Address for clients. To hosts other than `localhost`, gRPC sends tokens only with TLS."""
         about = f"user_id=fairlead;session_id={self.session_id};token={self.token}"
         return f"sc://localhost:{self.port}/;{about}"
 

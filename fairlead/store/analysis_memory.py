@@ -91,7 +91,7 @@ def record_findings(
         Maps each group to the time of its sample, and its findings.
     requests
         If the findings are from a sample: maps groups to their plan requests. Stored requests of
-        groups that are missing in this mapping but in `findings_by_group` are deleted. None if the
+        groups that are in `findings_by_group` but not in this mapping are deleted. None if the
         findings are from a planning run: stored requests do not change, and the members' speeds are
         replaced.
     """

@@ -50,7 +50,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
 
     Returns
     -------
-    Maps each group to the version of its draft.
+    A mapping from each group to the version of its draft.
     """
     if not drafts:
         return {}

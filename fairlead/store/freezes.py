@@ -89,8 +89,8 @@ def unfreeze_plans(
     Raises
     ------
     PlanStateError
-        There is no such freeze. Or the group's plans need a second person, and the session's user
-        is a planner, or is not an approver.
+        There is no such freeze. Or a second person must approve the group's plans, and the
+        session's user is a planner, or is not an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))

@@ -260,7 +260,7 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
     """Return the partitions whose owners differ between two versions.
 
-    Raises GroupError for an unknown group.
+    Raises the errors of `read_plan`.
     """
     require_group(engine, group)
     return read_rows(engine, _DIFF, group=group, before=before, after=after)

@@ -206,8 +206,8 @@ class PlanStore:
 
         Returns
         -------
-        Maps groups to the reasons why their plans could not be approved, for example because a
-        person rejected them.
+        A mapping from groups to the reasons why their plans could not be approved, for example
+        because a person rejected them.
         """
         refused: dict[str, str] = {}
         with transaction(self._engine) as connection:
@@ -299,9 +299,9 @@ class PlanStore:
     def last_decisions(self) -> dict[str, datetime]:
         """Return the time of each group's last decision that did not fail.
 
-        The last decision is the one on the newest snapshot. If a wrong clock has dated snapshots in
-        the future, these would hide later decisions: so the decisions on these snapshots are
-        compared by their own time.
+        Usually this is the decision on the newest snapshot. But if a wrong clock has dated a
+        snapshot in the future, the times of the decisions are compared, so that this snapshot does
+        not hide later decisions.
         """
         of_group = (
             DecisionRow.group_id == ConsumerGroup.group_id,

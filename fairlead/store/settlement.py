@@ -73,7 +73,7 @@ def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRe
 
 
 def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
-    """Change the published plans of groups to `superseded`; `versions` has the new versions."""
+    """Change groups' published plans to `superseded`; `versions` maps groups to new versions."""
     older = connection.execute(
         select(Plan.group_id, Plan.version).where(
             Plan.group_id.in_(list(versions)), Plan.state == "published"

@@ -22,8 +22,8 @@ from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
 CHECK_EVERY_S: Final = 1.0
-#: Seconds after which a member is reported that keeps partitions planned for other members: twice
-#: the default `heartbeat.interval.ms`.
+#: If a member keeps partitions planned for other members for this many seconds, the member is
+#: reported. Twice the default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
 #: Seconds that consumers have to rejoin after a publication.
 PATIENCE_S: Final = 20.0

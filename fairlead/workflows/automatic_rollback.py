@@ -49,8 +49,8 @@ def roll_back_regressions(
 
     Returns
     -------
-    The new versions. There is none if a group's first plan caused the regression: the publication
-    pass withdraws this plan.
+    The new versions. If a group's first plan caused a regression, there is no version to return to,
+    and the publication pass withdraws the plan.
     """
     sure = {group: analysed for group, analysed in regressions.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():

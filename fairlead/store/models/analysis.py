@@ -17,7 +17,7 @@ from fairlead.store.models.plan import KnownGroup
 
 
 class MemberCapacity(Base):
-    """Last measured speed of each member; forecasts use the speeds."""
+    """Last measured speed of each member, used by forecasts."""
 
     __tablename__ = "member_capacity"
     __table_args__ = (CheckConstraint("records_per_s >= 0", name="records_per_s"),)

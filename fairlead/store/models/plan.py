@@ -54,7 +54,7 @@ KnownGroup = Annotated[
 
 
 class Plan(Base):
-    """All versions of all groups' plans. The state of a version can change, the rest cannot."""
+    """All versions of all groups' plans. Only the column `state` can change."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -123,7 +123,7 @@ def of_plan() -> ForeignKeyConstraint:
 
 
 class FourEyes(Base):
-    """Groups whose plans need a second person; only the schema's owner may change this table."""
+    """Groups whose plans a second person must approve; only the schema's owner may change them."""
 
     __tablename__ = "four_eyes"
 
