@@ -234,7 +234,7 @@ class SampleArchive:
         Parameters
         ----------
         keep
-            Ids of samples that are not thinned out; they are kept until the retention ends.
+            Ids of samples to keep until the retention ends.
 
         Raises
         ------

@@ -32,7 +32,7 @@ def tidy(
     Parameters
     ----------
     keep
-        Ids of samples that are not thinned out; they are kept until the retention ends.
+        Ids of samples to keep until the retention ends.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Commands and SQL to copy and paste, quoted so that a name cannot run anything.
+"""Commands and SQL to copy and paste, quoted so that no part of a name is run as a command.
 
 Belongs here: quoting, and the command that changes a topic's configuration. Belongs elsewhere:
 which commands are offered (`fairlead.surfaces.offers`).
@@ -105,7 +105,7 @@ def alter_topic(topic: str, config: str) -> str:
 def _in_shell(character: str) -> str:
     if character.isprintable():
         return _SHELL.get(character, character)
-    # Escapes bytes, because the meaning of \u in bash depends on the locale.
+    # Escape bytes, not characters, because the meaning of \u in bash depends on the locale.
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 
 

@@ -68,7 +68,7 @@ def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
 
 
 def _without(line: bytes, key: bytes) -> bytes:
-    """Replace the value of a key by an empty string, in a line with a JSON object."""
+    """In a line with a JSON object, replace the value of a key with an empty string."""
     depth, begin, after_key = 0, -1, False
     for token in _TOKEN.finditer(line):
         text = token.group()

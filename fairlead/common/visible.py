@@ -66,7 +66,7 @@ def on_page(value: object) -> object:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats each log record as one line with escapes; tracebacks keep their lines."""
+    """Formats log records as one line with escaped characters; tracebacks keep line breaks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """Return the line without the traceback."""

@@ -1,4 +1,4 @@
-"""Formatters for figures, times and names, used everywhere.
+"""Formatters for figures, times and names.
 
 Belongs here: the text of a value. Belongs elsewhere: sentences.
 """

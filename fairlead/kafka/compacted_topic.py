@@ -229,7 +229,7 @@ class CompactedTopic:
     def newest(
         self, partition: int, groups: Iterable[str], only: Callable[[Record], bool] | None = None
     ) -> dict[str, Record]:
-        """Return the newest committed record of each group; groups without one are missing.
+        """Return the newest committed record of each group; leave out groups without a record.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ class BrokerGroup:
         """The consumers that still own partitions for which other members wait.
 
         A member that waits for partitions has reached the group epoch. A member that still has to
-        give up partitions has not.
+        give up partitions has not reached it.
         """
         newest = max((consumer.generation for consumer in self.consumers), default=0)
         waits = any(

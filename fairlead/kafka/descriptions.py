@@ -23,7 +23,7 @@ DEAD: Final = "Dead"
 REBALANCING: Final = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 )
-#: The protocol type of all consumer groups. `consumer_protocol.CONSUMER` is a group type (KIP-848).
+#: The protocol type of all consumer groups; not the group type `consumer` (KIP-848).
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
@@ -38,7 +38,7 @@ _PROBLEMS: Final = {
 }
 #: Problems with the coordinator after which a request is repeated.
 MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
-#: The exceptions for problems; for other problems, the exception is `GroupUnsettledError`.
+#: The exceptions for some problems. For all other problems: `GroupUnsettledError`.
 _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
     None: GroupError,
     GroupProblem.ABSENT: GroupAbsentError,
@@ -106,7 +106,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
 
 def read_broker_group(described: BrokerGroup) -> GroupDescription:
-    """Convert the description of a group in which the broker assigns; leave out rebalance triggers.
+    """Convert the description of a group of the consumer protocol; leave out rebalance triggers.
 
     If the group has a problem, `error` of the result describes it.
     """

@@ -33,8 +33,8 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
 def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]) -> FetchSources:
     """Read the racks from which consumers fetch the partitions of topics, and the sizes of logs.
 
-    Without the right to read configurations, assumes that consumers fetch from the leader, Kafka's
-    default. Without the right to read sizes of logs, these are unknown.
+    Without the right to read configurations, assumes Kafka's default: consumers fetch from the
+    leader. Without the right to read sizes of logs, the sizes are unknown.
 
     Parameters
     ----------

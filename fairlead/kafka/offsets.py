@@ -30,7 +30,7 @@ from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 TOPICS_A_BATCH: Final = 100
 #: Maximum number of topics of a group that are looked up although the cluster does not list them.
-#: Each of them costs a request in every sample.
+#: Each of these topics costs a request in every sample.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
 """Kept small, because librdkafka's time for a batch grows faster than the batch."""

@@ -24,7 +24,8 @@ from fairlead.wire.record import Headers
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
-#: Maximum bytes of a transaction with several records, so that it is sent before it times out.
+#: Maximum bytes of a transaction with several records. Larger ones might time out before they are
+#: sent.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
 #: Maximum number of times, per record, that `send` repeats a batch which failed only because the
@@ -75,7 +76,7 @@ class SpoiledTransactionError(Exception):
 
 
 class PlanChannel:
-    """The only writer of a partition until another channel opens it. Use it as a context manager.
+    """The only writer of a partition, until another channel is created. A context manager.
 
     Creating the channel fences the previous writer, and waits until the previous writer's
     transaction is committed or aborted.

@@ -168,7 +168,7 @@ class TopicLog:
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Yield partition and key of the records in one run per partition; stop if `over()`."""
+        """Read one run of each partition, until `over()`; yield each record's partition and key."""
         unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]

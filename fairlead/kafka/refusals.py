@@ -20,7 +20,7 @@ from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.settings import KafkaSettings, set_by
 
 _PATIENCE_S: Final = 5.0
-#: librdkafka's message: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
+#: Form of librdkafka's messages: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
 _REASON: Final = re.compile(r"(?:\w+://)?(?P<where>[^/\s]+)/\S+: (?P<what>.+?)(?: \(after .*)?")
 #: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
 _OTHER_HOST: Final = frozenset({62, 64})

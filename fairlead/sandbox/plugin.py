@@ -1,6 +1,6 @@
 """Builds Fairlead's jar for Kafka's Java clients and brokers from the sources in this repository.
 
-Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, so that the same sources give
+Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars. The same sources always give
 the same bytes. Belongs elsewhere: the content of the jar (`jvm/README.md`).
 """
 
@@ -107,7 +107,7 @@ def _compile(target: Path) -> None:
 
 
 def _pack(classes: Path, jar: Path) -> None:
-    """Write the jar, so that the same classes give the same bytes."""
+    """Write the jar; the same classes always give the same bytes."""
     entries = {
         str(path.relative_to(classes)): path.read_bytes() for path in classes.rglob("*.class")
     }

@@ -60,7 +60,7 @@ class SparkServer(processes.Service):
         return server.made_of == made_of(self._settings.properties)
 
     def answers(self, server: WarmServer) -> bool:
-        """Whether a server answers a query, in a session that is independent of this process's."""
+        """Whether a server answers a query, in another session than the one of this process."""
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - imports pandas
 
         return answers(lambda: SparkSession(server.url))

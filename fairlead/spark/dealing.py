@@ -67,9 +67,9 @@ def samples_until(
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     """Return the number of each group's task; tasks run in the order of their numbers.
 
-    Each task gets groups that follow one another by name, and about the same number of partitions.
-    A group with more partitions than that gets a task of its own after all others, so that smaller
-    groups do not wait for it.
+    Each task gets groups with consecutive names, and all tasks get about the same number of
+    partitions. A group with more partitions gets a task of its own after all other tasks, so that
+    smaller groups do not wait for it.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """The warehouse: snapshots and the tables computed from them, as Parquet under one path.
 
-Belongs here: paths of tables, writing complete tables, reading them, and finding the snapshot of a
-step. Belongs elsewhere: the content of the tables (`lag`, `planning`), and samples
-(`fairlead.archive`).
+Belongs here: paths of tables, writing complete tables, reading them, and finding the snapshots that
+a step of the pipeline works on. Belongs elsewhere: the content of the tables (`lag`, `planning`),
+and samples (`fairlead.archive`).
 
 A table is the folder `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column and have no folders of
 their own: a folder costs milliseconds, and a snapshot can have thousands of groups.
@@ -71,7 +71,7 @@ class Parts:
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Write a part, numbered from 0; replaces the part if an earlier attempt has written it.
 
-        The file is renamed at the end: readers skip names that begin with an underscore.
+        Until the file is complete, its name begins with an underscore, so that readers skip it.
         """
         name = f"part-{number:05}.parquet"
         unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"

@@ -59,7 +59,7 @@ def freeze_plans(
 ) -> None:
     """Freeze a group; if it is frozen already, replace the reason.
 
-    Returns when no transaction that began before the freeze can record an outbox entry any more.
+    Waits for transactions that began before the freeze and could still record an outbox entry.
 
     Parameters
     ----------

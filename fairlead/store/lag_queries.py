@@ -126,10 +126,10 @@ def read_lag_by_member(
 ) -> list[Row]:
     """Return the lag of each member in a snapshot; partitions without an owner have member null.
 
-    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, the member's `busy` share
-    as last reported, and its last known speed: `records_per_s`, and whether it was `measured` with
-    a backlog (otherwise it is a lower bound). `busy` and the speed are null for earlier snapshots,
-    since only their latest values are stored.
+    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot; `busy`, the last reported
+    share of time in which the member was busy; and `records_per_s`, the member's last known speed.
+    `measured` is false if this speed is only a lower bound, because the member had no backlog.
+    Speeds and `busy` are null for earlier snapshots, because only the latest values are stored.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)

@@ -28,7 +28,7 @@ CURRENT_WITHIN: Final = timedelta(minutes=15)
 INTERVALS: Final = 3
 #: Maximum number of partitions with a metric: those whose records take longest to process.
 _MOST_PARTITIONS: Final = 10_000
-#: Shorter than Prometheus's scrape time-out of ten seconds.
+#: Time-out of a query; shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
 
 # LATERAL: Postgres searches an index once per group; otherwise it would read whole histories.

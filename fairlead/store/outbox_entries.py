@@ -97,7 +97,7 @@ class Standing:
     followed
         The published version; without one, the version whose withdrawal is the last record.
     record
-        The last record that the database has recorded as sent.
+        The last record that is stored as sent.
     """
 
     group: str

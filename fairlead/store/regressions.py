@@ -37,7 +37,7 @@ _OPEN: Final = text("""
 
 @dataclass(frozen=True)
 class BackOff:
-    """A period after a regression in which a group gets no plan with moves.
+    """A period after a regression in which a group gets no plan that moves partitions.
 
     Parameters
     ----------

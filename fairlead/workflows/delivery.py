@@ -27,7 +27,7 @@ class PublishOptions:
     lease
         Time for which consumers follow a plan without renewal.
     signer
-        Signs the records; None: they are not signed.
+        Signs the records; None: records are not signed.
     """
 
     lease: timedelta
@@ -39,7 +39,7 @@ class PublishOptions:
         return cls(settings.lease, settings.signer)
 
     def verifier(self) -> Verifier | None:
-        """Return the verifier of the planner's own records; None: they are not signed."""
+        """Return the verifier of the planner's own records; None: records are not signed."""
         return None if self.signer is None else self.signer.verifier()
 
     def outgoing(self, entry: OutboxEntry, origin: Origin) -> Outgoing:

@@ -36,7 +36,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: Minimum number of groups for which several processes are used. Each takes seconds to start.
+#: Minimum number of groups for which several processes are used: a process needs seconds to start.
 MANY: Final = 1_000
 
 #: Kafka's name for the state of a group without members.

@@ -86,7 +86,7 @@ def by_partition(
 def compare(
     group: Standing, record: Record | None, origin: Origin, verifier: Verifier | None
 ) -> Difference | None:
-    """Compare a group's newest record with the database; None if they agree."""
+    """Return how a group's newest record differs from the database; None if both agree."""
     plan, sent = group.followed, group.record
     if plan is None or sent is None:
         return None

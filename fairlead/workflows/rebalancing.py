@@ -173,7 +173,7 @@ class _Round:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups; finish those that agree with their plan or never will."""
+        """Describe the pending groups; finish groups that agree with their plans or never will."""
         pending = [group for group in self.goals if group not in self.done]
         try:
             descriptions = self.describe(pending) if pending else {}

@@ -96,7 +96,7 @@ def take(
         The database does not answer. The sample is written, but not analysed.
     """
     if store is not None:
-        with suppress(StoreUnavailableError):  # raised below, after the sample is written
+        with suppress(StoreUnavailableError):  # the error occurs again after the sample is written
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     sample_id = new_snapshot_id(began)
