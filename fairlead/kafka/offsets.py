@@ -32,12 +32,13 @@ TOPICS_A_BATCH: Final = 100
 #: Maximum number of topics of a group that are looked up although the cluster does not list them.
 #: Each of these topics costs a request in every sample.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
+#: Number of partitions in a batch. Small, because librdkafka's time for a batch grows faster than
+#: the batch.
 PARTITIONS_A_BATCH: Final = 500
-"""Kept small, because librdkafka's time for a batch grows faster than the batch."""
 NO_ANSWER: Final = "its leader does not answer"
 """The error if librdkafka returns a negative offset without an error."""
+#: Seconds. Time-out of a request for a batch; after that, partitions are requested one by one.
 IN_ONE_CALL_S: Final = 5.0
-"""Time-out of a request for a batch; afterwards partitions are requested one by one."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 5
+#: Number of batches in flight: while brokers work on one batch, another is being sent.
 BATCHES_IN_FLIGHT: Final = 4
-"""Number of batches in flight: brokers work on one while another is on its way."""
 #: Maximum number of messages in one call of `Consumer.consume`.
 _AT_ONCE: Final = 1000
 GRACE_S: Final = 5.0

@@ -123,7 +123,7 @@ def of_plan() -> ForeignKeyConstraint:
 
 
 class FourEyes(Base):
-    """Groups whose plans a second person must approve; only the schema's owner may change them."""
+    """Groups whose plans a second person must approve; written only by the schema's owner."""
 
     __tablename__ = "four_eyes"
 
