@@ -95,7 +95,8 @@ Columns of only the row `observed`:
 
 Columns of the analysis, also only of the row `observed`; null if there is nothing to assign:
 
-- `diagnosis`, `names`, `evidence`: the diagnosis, the names in it, and its evidence.
+- `diagnosis`, `names`, `evidence`: the diagnosis, the members or partitions that it names, and the
+  evidence.
 - `loss_s`: seconds until retention deletes records that the group has not read; null: never.
 - `consumers_wanted`, `consumers_why`: the number of consumers needed, and why.
 - `costs`: costs of records, as JSON.

@@ -135,7 +135,7 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - imports pandas
 
     builder = SparkSession.builder.remote(warm.url)
-    # The server's other properties were fixed when it started.
+    # A session can set only spark.sql.*; the other properties were fixed when the server started.
     own = settings.model_copy(update={"properties": _of_sessions(settings.properties)})
     session = _built(builder, _of_sessions(_DEFAULTS | _LOCAL_DEFAULTS), own)
     client: Any = session.client

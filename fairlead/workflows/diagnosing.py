@@ -60,7 +60,7 @@ class Diagnosed:
     findings
         Maps each group to the time of its sample, and its findings.
     requests
-        Maps each group to its request for a plan, if a plan is worth its cost.
+        Maps groups to requests for a plan; only groups for which a plan is worth its cost.
     worse
         Maps each group to the regression that its published plan or rollback seems to have caused.
     """

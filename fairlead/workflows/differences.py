@@ -50,7 +50,7 @@ def differences(
     topic: PlanTopic,
     verifier: Verifier | None,
 ) -> list[Difference]:
-    """Compare each group's newest record with the version that was published or withdrawn last.
+    """Return how newest records differ from the versions that were published or withdrawn last.
 
     Groups with a pending record are left out.
 

@@ -101,7 +101,7 @@ class LastAdoption(_Adoption, Base):
 
 
 class GroupDay(Base):
-    """Daily summary of each group: decisions by outcome, worst balance and forecast, rebalances."""
+    """Daily summary of each group: numbers of decisions and rebalances, worst balance, forecast."""
 
     __tablename__ = "group_day"
     __table_args__ = (
@@ -184,7 +184,7 @@ class LastSample(Base):
 
 
 class LagSnapshot(Base):
-    """The snapshots of each group that have rows in partition_lag."""
+    """Snapshots with rows in partition_lag, for each group."""
 
     __tablename__ = "lag_snapshot"
     __table_args__ = (
