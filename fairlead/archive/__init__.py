@@ -1,6 +1,7 @@
 """The archive of samples: Parquet files, one folder per day and one file per sample.
 
-`samples` reads and writes samples of groups, in `files`; `thinning` removes old ones.
+`samples` writes and reads samples of groups; `files` lists, writes and removes the files;
+`thinning` decides which old files are removed.
 """
 
 from fairlead.archive.files import DAMAGED, FOLDER, Filters

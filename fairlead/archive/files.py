@@ -8,8 +8,8 @@ For example, the sample with the id `20260131T120000.000000Z-5f3a9c1e` is in the
 readers ignore, then renamed, and never changed. So a crash loses at most the sample that is being
 written.
 
-Damaged files, and files that are not samples, are moved to `damaged/` with a warning, and kept
-there until the retention ends. So they do not prevent reading the other files.
+Damaged files, and files that are not samples, do not prevent reading the other files: they are
+moved to `damaged/` with a warning, and removed when they are older than the samples' retention.
 """
 
 import json
@@ -127,8 +127,8 @@ class SampleFiles:
     ) -> pa.Table | None:
         """Return the rows of a file; None if the file is gone or cannot be read.
 
-        After an error, loads the whole file into memory and decodes it again. If decoding fails
-        there, the cause is neither the disk nor the network, so the file is moved to `damaged`.
+        After an error, loads the whole file into memory, and decodes the copy in memory. If this
+        fails, the cause is neither the disk nor the network, so the file is moved to `damaged`.
         """
         whole = f"{self.root}/{path}"
         try:
@@ -214,14 +214,17 @@ class SampleFiles:
             entries: list[fs.FileInfo] = self._system.get_file_info(
                 fs.FileSelector(path, allow_not_found=True)
             )
-        except NotADirectoryError:  # a file is in the way: `write` reports it
+        except NotADirectoryError:  # `path` is a file: the next `write` raises an error
             return []
         except OSError as error:
             raise cannot("list", path, error) from error
         return entries
 
     def _sync(self, path: str) -> None:
-        """Wait until a local disk has stored a file or directory; remote systems store at close."""
+        """Wait until a local disk has stored a file or directory.
+
+        Remote file systems need no wait, because they have stored a file when it is closed.
+        """
         if isinstance(self._system, fs.LocalFileSystem):
             handle = os.open(path, os.O_RDONLY)
             try:

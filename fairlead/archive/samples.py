@@ -26,8 +26,8 @@ from fairlead.errors import FileSystemError
 #: Number of groups in a Parquet row group. Small, so that one group is read quickly; large enough
 #: that a sample of many groups has few row groups.
 _ROWS_IN_PIECE: Final = 512
-#: Maximum number of groups that a Parquet filter lists by name. For more groups, the filter has the
-#: range of their names.
+#: Maximum number of groups that a Parquet filter lists by name. For more groups, the filter selects
+#: all names from the first to the last.
 _FEW: Final = 64
 #: File with the cost of the newest sample.
 _TAKEN: Final = "taken.json"
@@ -41,7 +41,7 @@ _NAMES: Final = [
 
 @dataclass(frozen=True)
 class Taken:
-    """The cost of the newest sample.
+    """The cost of the newest sample: how long it took, and how large it is.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class SampleArchive:
         The warehouse cannot be reached.
     """
 
-    #: Path of an archive to the cost that `note` could not write. The time of the next sample
-    #: depends on it.
+    #: Maps the path of an archive to the cost that `note` could not write to a file. The time of
+    #: the next sample is computed from this cost.
     _unwritten: ClassVar[dict[str, Taken]] = {}
 
     def __init__(self, warehouse: str) -> None:
@@ -115,7 +115,7 @@ class SampleArchive:
         self._files.write(path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
-        """Store the cost of the newest sample; if this fails, keep it in this process only."""
+        """Store the cost of the newest sample; in memory, if the file cannot be written."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
         try:
             self._files.write(_TAKEN, text.encode())
@@ -174,11 +174,11 @@ class SampleArchive:
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Return the newest samples of groups that were sampled since the last sampling began.
+        """Return the newest sample of each group; leave out groups that were not sampled last time.
 
         Returns
         -------
-        Table of the columns `HISTORY`, at most one row per group; empty if there is no sample.
+        Table with the columns `HISTORY`, at most one row per group; empty if there is no sample.
         """
         cost = self.taken()
         if cost is None:
@@ -234,7 +234,7 @@ class SampleArchive:
         Parameters
         ----------
         keep
-            Ids of samples that are not thinned out; they are kept until the retention ends.
+            Ids of samples to keep until the retention ends.
 
         Raises
         ------
@@ -247,10 +247,10 @@ class SampleArchive:
 def with_history(
     archive: SampleArchive, newest: pa.Table, length: timedelta
 ) -> dict[str, pa.Table]:
-    """Return each group's samples, by time: those of the period before `newest`, and `newest`.
+    """Return each group's sample in `newest`, and its samples in the period before, oldest first.
 
-    Only rows from `newest` have the details of members, which are null in earlier samples. For 300
-    members and 150 topics, details take 40 times the memory of the offsets.
+    Only rows from `newest` have the details of members. In rows from earlier samples these columns
+    are null: for 300 members and 150 topics, the details would take 40 times the memory of offsets.
 
     Parameters
     ----------
@@ -270,7 +270,10 @@ def with_history(
 
 
 def _only(groups: Collection[str] | None) -> Filters | None:
-    """Return Parquet filters that select these groups, and perhaps others; None: all rows."""
+    """Return Parquet filters that select these groups; None: all rows.
+
+    If there are many groups, the filters also select other groups with names between theirs.
+    """
     if groups is None:
         return None
     if len(groups) <= _FEW:

@@ -2,9 +2,9 @@
 
 Belongs here: `tidy`. Belongs elsewhere: removing a single file (`files`).
 
-Samples older than the retention are removed. For each quarter of an hour that ended over 75 minutes
-ago, each group's newest sample and newest sample without an error are kept. Files that have no such
-sample are removed.
+Samples older than the retention are removed. In each interval (quarter of an hour) that ended over
+75 minutes ago, two samples of each group are needed: the newest one, and the newest one without an
+error. Files of these intervals without a needed sample are removed.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from fairlead.archive.files import DAMAGED, SampleFile, SampleFiles, day_of
 from fairlead.domain.history import EVERY_SAMPLE, THINNED_TO
 from fairlead.errors import FileSystemError
 
-#: Age at which an unfinished file is removed. Younger files may still be written.
+#: Age at which an unfinished file is removed. Another process may still be writing a younger file.
 _GRACE: Final = timedelta(minutes=15)
-#: File with a list of the old intervals of which several files are kept.
+#: File that lists the intervals in which several files are needed.
 _THINNED: Final = "thinned.json"
 
 
@@ -32,7 +32,7 @@ def tidy(
     Parameters
     ----------
     keep
-        Ids of samples that are not thinned out; they are kept until the retention ends.
+        Ids of samples to keep until the retention ends.
 
     Raises
     ------
@@ -72,9 +72,10 @@ def _steps(
 def _thin(
     files: SampleFiles, intervals: Iterable[Sequence[SampleFile]], keep: Collection[str]
 ) -> None:
-    """Remove the unneeded files of old intervals.
+    """Remove the files of intervals (quarters of an hour) that are not needed.
 
-    Records which intervals need several files, so that later calls do not read these files again.
+    Stores the names of intervals in which several files are needed, so that later calls do not read
+    these files again.
     """
     known, several = files.read_json(_THINNED), dict[str, str]()
     for interval in intervals:
@@ -107,7 +108,7 @@ def _needed(
 
     Returns
     -------
-    The needed files; None if a file could not be read, since it may be readable later.
+    The needed files. None if a file could not be read: the next call tries again.
     """
     newest, whole = set[tuple[str, int]](), set[tuple[str, int]]()
     needed, readable = list[SampleFile](), True

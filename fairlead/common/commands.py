@@ -1,4 +1,4 @@
-"""Commands and SQL to copy and paste, quoted so that a name cannot run anything.
+"""Commands and SQL to copy and paste, quoted so that no part of a name is run as a command.
 
 Belongs here: quoting, and the command that changes a topic's configuration. Belongs elsewhere:
 which commands are offered (`fairlead.surfaces.offers`).
@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-#: Placeholder for a reason. It has two words so that it is quoted, as the user's reason must be.
+#: Placeholder for a reason. Two words, so that the command has quotes around the placeholder: the
+#: user's reason needs quotes as well.
 REASON: Final = "your reason"
 
 #: Escapes for the characters that end `$'...'` in a shell, or begin an escape in it.
@@ -44,7 +45,7 @@ def shell_join(words: list[str]) -> str:
 
 
 def fairlead_command(step: str, *names: str, options: Sequence[str] = ()) -> str:
-    """Return a command of Fairlead, with `--` before a first name that begins with a dash.
+    """Return a command of Fairlead; if the first name begins with a dash, put `--` before it.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def alter_topic(topic: str, config: str) -> str:
 def _in_shell(character: str) -> str:
     if character.isprintable():
         return _SHELL.get(character, character)
-    # Escapes bytes, because the meaning of \u in bash depends on the locale.
+    # Escape bytes, not characters, because the meaning of \u in bash depends on the locale.
     return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 
 

@@ -53,7 +53,7 @@ def cannot(
 
 @contextmanager
 def room_in(place: str | Path, *, otherwise: str = _ELSEWHERE) -> Iterator[None]:
-    """Replace errors of a full or read-only disk by an error with the path and a remedy.
+    """Replace the error of a full or read-only disk with an error that has a path and a remedy.
 
     Does not replace other errors, such as refused connections.
 

@@ -14,7 +14,7 @@ from assignors.problem_input import first_repeated
 
 #: Maximum number of characters of an invalid value in a message.
 _SHOWN = 60
-#: Maximum number of characters of a message; longer messages are shortened, as names can be long.
+#: Maximum number of characters of a message. Messages can be longer because names can be long.
 _LONGEST_MESSAGE = 1000
 
 #: Tokens for finding the end of a value in an object.
@@ -68,7 +68,7 @@ def _answer(line: bytes, answer: Answer, spare: str) -> dict[str, Any]:
 
 
 def _without(line: bytes, key: bytes) -> bytes:
-    """Replace the value of a key by an empty string, in a line with a JSON object."""
+    """In a line with a JSON object, replace the value of a key with an empty string."""
     depth, begin, after_key = 0, -1, False
     for token in _TOKEN.finditer(line):
         text = token.group()
@@ -83,7 +83,7 @@ def _without(line: bytes, key: bytes) -> bytes:
 
 def _error(message: str) -> dict[str, Any]:
     if len(message) > _LONGEST_MESSAGE:
-        # Cut the middle, which has the long names; the reason is at the end.
+        # Cut the middle: long names are in the middle of a message, the reason is at the end.
         half = _LONGEST_MESSAGE // 2
         message = f"{message[:half]} ... {message[-half:]}"
     return {"error": message}
@@ -106,7 +106,10 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; raise an error for repeated names, of which `json` keeps the last value."""
+    """Return a JSON object as a dict; raise an error if a name occurs twice.
+
+    Without this check, `json` would silently use the last value of the name.
+    """
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = first_repeated(name for name, _ in pairs)

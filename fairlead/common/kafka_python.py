@@ -1,7 +1,8 @@
-"""Opening kafka-python's clients, for the planner and followers.
+"""Opening kafka-python's clients, for the planner and for consumers that follow plans.
 
-Belongs here: workarounds for two bugs of kafka-python. It logs passwords at the level DEBUG. And if
-the constructor of a client cannot reach the cluster, its network thread keeps running.
+Belongs here: workarounds for two bugs of kafka-python. First, kafka-python logs passwords at the
+level DEBUG. Second, if the constructor of a client cannot reach the cluster, the client's network
+thread keeps running.
 """
 
 import logging

@@ -1,6 +1,6 @@
-"""Errors of confluent-kafka's clients, for the planner and followers.
+"""Errors of confluent-kafka's clients, for the planner and for consumers that follow plans.
 
-Belongs here: reading errors. Belongs elsewhere: which errors are retried
+Belongs here: getting Kafka's error from an exception. Belongs elsewhere: which errors are retried
 (`fairlead.kafka.requests`).
 """
 

@@ -1,7 +1,7 @@
 """Suggestions for mistyped names.
 
 Belongs here: comparing names, listing the keys of settings, and errors with the path of a key.
-Belongs elsewhere: other lists of names.
+Belongs elsewhere: the names of groups and topics.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 
 class WrongAt(ValueError):  # noqa: N818 - reads well where it is raised
-    """An invalid value inside the table that a validator checks.
+    """An invalid value in a table of the settings (TOML), found by the validator of this table.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Limiting numpy's linear algebra to one thread.
 
-Belongs here: setting it before numpy is imported. Belongs elsewhere: processes and pools.
+Belongs here: setting the number of threads before numpy is imported. Belongs elsewhere: processes
+and pools.
 """
 
 import os

@@ -11,7 +11,8 @@ from typing import Any, Final
 #: Unicode categories of escaped characters: control characters (such as terminal escapes), format
 #: characters (bidirectional overrides, zero width), surrogates, line and paragraph separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-#: Maximum length of a line. Longer than a command with the longest group id and every byte escaped.
+#: Maximum length of a line. A command fits even if it has the longest possible group id and every
+#: byte of the id is escaped.
 _LONGEST: Final = 5_000
 
 
@@ -65,12 +66,12 @@ def on_page(value: object) -> object:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats each log record as one line with escapes; tracebacks keep their lines."""
+    """Formats log records as one line with escaped characters; tracebacks keep line breaks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """Return the line without the traceback."""
         return visible(super().formatMessage(record))
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the same
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         """Return the traceback."""
         return visible(super().formatException(ei), keep="\n")

@@ -1,4 +1,4 @@
-"""Formatters for figures, times and names, used everywhere.
+"""Formatters for figures, times and names.
 
 Belongs here: the text of a value. Belongs elsewhere: sentences.
 """
@@ -38,7 +38,7 @@ def as_text(value: Any) -> str:
 
 
 def number(value: float | Decimal | None) -> str:
-    """Write a whole number.
+    """Format a whole number.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def number(value: float | Decimal | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as per cent; a share below 1 never becomes 100 %.
+    """Format a share as a percentage; a share below 1 never becomes 100 %.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def percent(share: float | None) -> str:
 
 
 def times(factor: float | None) -> str:
-    """Write a factor.
+    """Format a factor.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def times(factor: float | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Write a time, in UTC.
+    """Format a time, in UTC.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def moment(at: datetime | None) -> str:
 
 
 def catch_up_time(seconds: float | None, since: datetime) -> str:
-    """Write when a group will have caught up, in UTC.
+    """Format the time when a group will have caught up, in UTC.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def catch_up_time(seconds: float | None, since: datetime) -> str:
 
 
 def length(duration: float | timedelta | None) -> str:
-    """Write a duration; a number is in seconds.
+    """Format a duration; a number is in seconds.
 
     A negative duration is "0 s": clocks differ, so a recent event may seem to be in the future.
 
@@ -133,7 +133,7 @@ def length(duration: float | timedelta | None) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """Write a duration in milliseconds.
+    """Format a duration in milliseconds.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def gigabytes(amount: float | None) -> str | None:
-    """Write gigabytes; None if unknown.
+    """Format a number of gigabytes; return None if it is unknown.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def gigabytes(amount: float | None) -> str | None:
 
 
 def rate(per_s: float) -> str:
-    """Write records per second.
+    """Format a rate in records per second.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def rate(per_s: float) -> str:
 
 
 def plural(count: int, what: str) -> str:
-    """Write a number with a noun.
+    """Format a number with a noun, such as "2 partitions".
 
     Examples
     --------
@@ -184,7 +184,7 @@ def plural(count: int, what: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """Write a name in a sentence, shortened if it is longer than any topic name.
+    """Return a name for a message, shortened if it is longer than any topic name.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def shortened(name: str) -> str:
 
 
 def listed(names: Sequence[str], count: int | None = None, *, at_most: int = _NAMES) -> str:
-    """Write the first names of a list, and the number of the others.
+    """Return the first names of a list as text, with the number of the other names.
 
     Parameters
     ----------

@@ -1,14 +1,15 @@
-"""The actual owners of partitions in groups of confluent-kafka followers; brokers do not know them.
+"""The actual owners of partitions in groups of confluent-kafka consumers that follow plans.
 
 Belongs here: reading the coordination topic for the planner, and applying assignment records to the
-broker's description. Belongs elsewhere: how members agree
+broker's description. Belongs elsewhere: how members agree on an assignment
 (`fairlead.followers.confluent.agreement_round`), and describing groups (`gateway`).
 
-In these groups, `range` assigns the partitions. The members then redistribute them, following the
-first assignment record of the generation. Coordinators do not report the generation. But member ids
-are never reused, so the record of the present generation is the newest record whose members are all
-present and whose partitions are exactly those that `range` gave to these members. Members that the
-record does not list keep their partitions from `range`.
+In these groups, the assignor `range` assigns the partitions, and brokers know only this assignment.
+The members then exchange partitions as the first valid assignment record of the generation says. A
+member writes this record to the coordination topic. Coordinators do not report the generation. But
+member ids are never reused, so the record of the present generation is the newest record whose
+members are all present and whose partitions are exactly those that `range` gave to these members.
+Members that the record does not list keep their partitions from `range`.
 """
 
 import logging
@@ -33,23 +34,23 @@ from fairlead.wire.partitions import partition_for_key
 log = logging.getLogger(__name__)
 
 _RANGE: Final = "range"
-#: Records older than the topic's retention are ignored. Members write the valid assignment record
-#: again every few hours, so that record is always younger.
+#: Seconds. Older records are ignored. The valid assignment record is never that old, because
+#: members write it again every few hours.
 _KEPT_S: Final = 24 * 60 * 60.0
 
 
 def with_agreed_shares(
     descriptions: Mapping[str, GroupDescription], settings: KafkaSettings
 ) -> dict[str, GroupDescription]:
-    """Correct the owners in groups whose members agree through the coordination topic.
+    """Correct the owners in groups whose members agree on assignments in the coordination topic.
 
-    If the topic does not exist, returns the descriptions unchanged; if it cannot be read, also logs
-    a warning.
+    If the topic does not exist or cannot be read, returns the descriptions unchanged. If the topic
+    cannot be read, also logs a warning.
 
     Parameters
     ----------
     descriptions
-        Group to the broker's description.
+        Maps each group to the broker's description.
     settings
         The cluster, and the coordination topic.
     """
@@ -79,9 +80,10 @@ def with_agreed_shares(
 def with_records(
     described: GroupDescription, records: Iterable[AssignmentRecord]
 ) -> GroupDescription:
-    """Return the group with the owners from its present record, and the protocol `AGREED`.
+    """Return the description with the owners from the present generation's assignment record.
 
-    Without such a record, return the description unchanged.
+    The protocol of the result is `AGREED`. If there is no assignment record of the present
+    generation, returns the description unchanged.
     """
     record = _present_record(described.members, records)
     if record is None:
@@ -114,10 +116,10 @@ class _Read:
     Parameters
     ----------
     next
-        Partition to the offset of the next record to read.
+        Maps each partition to the offset of the next record to read.
     records
-        Key to its records of the last day, in the order of the log. Each has a timestamp in
-        milliseconds, and a value.
+        Maps each key to its records of the last day, in the order of the log. A record is a
+        timestamp in milliseconds, and a value.
     lock
         Held while the topic is read.
     """
@@ -127,7 +129,7 @@ class _Read:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-#: Cluster and topic to the records that this process has read, so that it reads each record once.
+#: Maps cluster and topic to the records that this process has read: each record is read only once.
 _READ: Final[dict[tuple[str, str], _Read]] = {}
 
 
@@ -136,12 +138,12 @@ def read_assignments(
 ) -> dict[str, list[AssignmentRecord]]:
     """Return each group's records of the last day; {} if the coordination topic does not exist.
 
-    Reads those partitions of the topic that have records of the groups, to their ends.
+    Reads only the partitions of the topic in which the groups' records are.
 
     Raises
     ------
     KafkaException
-        The broker refuses.
+        The broker refuses a request.
     KafkaUnavailableError
         Reading takes longer than the request time-out.
     """
@@ -168,7 +170,7 @@ def read_assignments(
             for key, records in list(read.records.items()):
                 read.records[key] = [record for record in records if record[0] >= oldest]
                 if not read.records[key]:
-                    # Members choose the keys, so keys without records must not accumulate.
+                    # Members can write any keys: without this, the dict would grow forever.
                     del read.records[key]
             decoded = {
                 group: [decode(value) for _, value in read.records.get(group.encode(), ())]

@@ -3,8 +3,8 @@
 Belongs here: OffsetFetch requests over kafka-python's connections, and decoding the responses.
 Belongs elsewhere: begin and end offsets (`offsets`).
 
-librdkafka's `list_consumer_group_offsets` cannot be used: if a coordinator moves meanwhile, it
-crashes the process with SIGSEGV (librdkafka issue 5040). kafka-python's own decoder takes 1.9 ms
+librdkafka's `list_consumer_group_offsets` cannot be used: if a coordinator moves during the call,
+the process crashes with SIGSEGV (librdkafka issue 5040). kafka-python's own decoder takes 1.9 ms
 for a group of 100 partitions, and fails if metadata is not UTF-8.
 """
 
@@ -58,7 +58,7 @@ def fetch_commits(
     groups
         Group ids.
     timeout_s
-        Time-out of a request in seconds. No retry starts later than this after the first request.
+        Time-out of a request in seconds. Retries also end this long after the first request.
     progress
         Called with a line for the user every few seconds, and at the end.
 
@@ -101,7 +101,11 @@ async def _ask(
 async def _find_coordinators(
     admin: KafkaAdminClient, groups: Sequence[str]
 ) -> tuple[dict[str, "Future[CommittedOffsets]"], Mapping[int, list[str]]]:
-    """Look up coordinators; return errors by group, and the other groups by node id."""
+    """Look up coordinators.
+
+    Returns a mapping from group to error, and a mapping from node id to the groups that the node
+    coordinates.
+    """
     request = FindCoordinatorRequest(
         key_type=CoordinatorType.GROUP.value,
         coordinator_keys=list(groups),
@@ -142,7 +146,7 @@ def _future(outcome: CommittedOffsets | KafkaError) -> "Future[CommittedOffsets]
 
 
 def _failed(error: PythonKafkaError) -> "Future[CommittedOffsets]":
-    """Return a future with librdkafka's error for an error of kafka-python."""
+    """Convert an error of kafka-python to a future with librdkafka's error."""
     if isinstance(error, IncompatibleBrokerVersion):
         code, why = KafkaError._UNSUPPORTED_FEATURE, "the broker must be Kafka 3.0 or newer"
     elif isinstance(error, BrokerResponseError) and not isinstance(error, RequestTimedOutError):
@@ -197,7 +201,7 @@ def decode_commits(body: bytes) -> dict[str, tuple[int, CommittedOffsets]]:
 
     Returns
     -------
-    Group id to its error code (0: no error) and its commits.
+    A mapping from group id to the group's error code (0: no error) and commits.
 
     Raises
     ------

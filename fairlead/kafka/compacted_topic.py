@@ -48,15 +48,15 @@ POLL_S: Final = 0.1
 
 TOPIC_CONFIG: Final = {
     "cleanup.policy": "compact",
-    # Followers read a partition from its beginning. Plans are sent again every two hours, to renew
-    # their leases. Older records should be compacted by then, so that a follower reads each plan
-    # about twice.
+    # Consumers that follow plans read a partition from its beginning. Each plan is sent again every
+    # two hours, to renew its lease. By then, older records of the plan should be compacted, so that
+    # a consumer reads only about two records of each plan.
     "min.cleanable.dirty.ratio": "0.1",
     "segment.ms": str(60 * 60 * 1000),
     "max.compaction.lag.ms": str(2 * 60 * 60 * 1000),
     "max.message.bytes": str(LARGEST_PLAN_BYTES),
-    # Brokers decompress the records of producers that compress. So followers need no codec, and the
-    # maximum size above limits the memory that they need for a record.
+    # Brokers decompress the records of producers that compress. So consumers need no codec, and the
+    # maximum size above limits the memory that a consumer needs for a record.
     "compression.type": "uncompressed",
 }
 #: Values of compression.type with which every client can read every record.
@@ -105,9 +105,9 @@ class Record:
     published_at
         The record's timestamp; time-zone-aware.
     began
-        Offset of the group's first record with the same epoch that still exists.
+        Offset of the first existing record of the group with the epoch of this record.
     tombstone
-        Offset of the group's newest earlier tombstone that still exists; -1: none.
+        Offset of the last existing tombstone of the group before this record; -1: none.
     """
 
     group: str
@@ -229,7 +229,7 @@ class CompactedTopic:
     def newest(
         self, partition: int, groups: Iterable[str], only: Callable[[Record], bool] | None = None
     ) -> dict[str, Record]:
-        """Return the newest committed record of each group; groups without one are missing.
+        """Return the newest committed record of each group; leave out groups without a record.
 
         Parameters
         ----------
@@ -266,13 +266,13 @@ class CompactedTopic:
         return newest
 
     def read(self, group: str) -> Record | None:
-        """Return the newest record of a group; None if there is none. Raises as `newest`."""
+        """Return the newest record of a group, or None; raises the errors of `newest`."""
         return self.newest(self.partition_for_key(group), [group]).get(group)
 
     def _read(self, partition: int) -> Iterator[Message]:
         """Read a partition from its beginning to its last stable offset."""
         consumer = reader(self._settings, **{"isolation.level": "read_committed"})
-        # 0 and not OFFSET_BEGINNING, which costs librdkafka a request and half a second.
+        # 0, because OFFSET_BEGINNING would cost librdkafka a request and half a second.
         begin = TopicPartition(self.name, partition, 0)
         try:
             yield from read_to_end(consumer, [begin], self._timeout_s)
@@ -282,7 +282,7 @@ class CompactedTopic:
             consumer.close()
 
     def _cluster(self) -> Any:
-        """Describe the cluster; raises as `_ask`."""
+        """Describe the cluster; raises the errors of `_ask`."""
 
         def describe(admin: Any) -> Any:  # the stubs' types are wrong
             return admin.describe_cluster(request_timeout=self._timeout_s)
@@ -290,7 +290,7 @@ class CompactedTopic:
         return self._ask(describe)
 
     def _describe(self, *, within_s: float = 0.0) -> TopicDescription:
-        """Read the topic's id and partitions; raises as `_ask`."""
+        """Read the topic's id and partitions; raises the errors of `_ask`."""
         topics = TopicCollection([self.name])
         return self._ask(
             lambda admin: admin.describe_topics(topics, request_timeout=self._timeout_s)[self.name],
@@ -298,7 +298,7 @@ class CompactedTopic:
         )
 
     def _config(self) -> dict[str, ConfigEntry]:
-        """Read the configuration of an existing topic; raises as `_ask`."""
+        """Read the configuration of an existing topic; raises the errors of `_ask`."""
         topic = ConfigResource(ResourceType.TOPIC, self.name)
         return self._ask(
             lambda admin: admin.describe_configs([topic], request_timeout=self._timeout_s)[topic],

@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol (KIP-848), in which the broker assigns.
+"""Groups of the consumer protocol (KIP-848), in which the broker assigns partitions.
 
 Belongs here: describing these groups, for which kafka-python has no message. Belongs elsewhere:
 converting the result to a `GroupDescription` (`descriptions`).
@@ -21,21 +21,23 @@ from fairlead.wire.partitions import Partitions, kafka_uuid
 
 #: The type of these groups, and the value of the consumers' setting `group.protocol`.
 CONSUMER: Final = "consumer"
-#: Name of the broker's assignor that follows plans.
+#: Name of Fairlead's server-side assignor, which follows plans.
 ASSIGNOR: Final = "fairlead"
-#: Client id, and prefix of the rack, of a rebalance trigger, which joins the group briefly so that
-#: the broker computes a new assignment.
+#: Client id of a rebalance trigger: a client that joins a group briefly, so that the broker
+#: computes a new assignment.
 TRIGGER: Final = "fairlead-rebalance-trigger"
+#: Prefix of the rack id of a rebalance trigger.
 TRIGGER_RACK: Final = "fairlead:"
 _CLASSIC_MEMBER: Final = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerMember(LiveMember):
-    """A member of a group in which the broker assigns; its name in plans is still empty.
+    """A member of a group in which the broker assigns partitions; `name` is still empty.
 
-    `topics` has the topics that the member subscribes to by name, and known matches of its pattern.
-    A match is known if a member with this pattern owns, or will own, a partition of the topic.
+    `topics` has the topics that the member subscribes to by name. If the member subscribes with a
+    pattern, `topics` also has the matching topics of which a member with the same pattern owns, or
+    will own, a partition.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class BrokerMember(LiveMember):
 
 @dataclass(frozen=True)
 class BrokerGroup:
-    """The description of a group in which the broker assigns.
+    """The description of a group in which the broker assigns partitions.
 
     Parameters
     ----------
@@ -68,8 +70,8 @@ class BrokerGroup:
     members
         All members including rebalance triggers, ascending by member id.
     topic_ids
-        Topic to its id in Kafka's text format, for topics with partitions that a member owns or
-        will own.
+        Maps each topic with a partition that a member owns or will own to the topic's id in Kafka's
+        text format.
     error
         Why the coordinator does not describe the group; None if it does.
     """
@@ -91,7 +93,7 @@ class BrokerGroup:
         """The consumers that still own partitions for which other members wait.
 
         A member that waits for partitions has reached the group epoch. A member that still has to
-        give up partitions has not.
+        give up partitions has not reached it.
         """
         newest = max((consumer.generation for consumer in self.consumers), default=0)
         waits = any(
@@ -170,7 +172,10 @@ def _read(described: Any) -> BrokerGroup:
 
 
 def _matched(members: Iterable[Any]) -> dict[str, set[str]]:
-    """Return the topics that each pattern is known to match, which coordinators do not report."""
+    """Return the topics that match each pattern, as far as assignments show them.
+
+    Coordinators do not report the topics that match a pattern.
+    """
     matched: dict[str, set[str]] = {"": set()}
     for raw in members:
         if raw.subscribed_topic_regex:

@@ -23,7 +23,7 @@ DEAD: Final = "Dead"
 REBALANCING: Final = frozenset(
     {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 )
-#: The protocol type of all consumer groups. `consumer_protocol.CONSUMER` is a group type (KIP-848).
+#: The protocol type of all consumer groups; not the group type `consumer` (KIP-848).
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 _ABSENT: Final = "The group does not exist (any more)"
 _UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
@@ -38,7 +38,7 @@ _PROBLEMS: Final = {
 }
 #: Problems with the coordinator after which a request is repeated.
 MOVING: Final = frozenset({GroupProblem.COORDINATOR_MOVING, GroupProblem.NOT_COORDINATOR})
-#: The exceptions for problems; for other problems, the exception is `GroupUnsettledError`.
+#: The exceptions for some problems. For all other problems: `GroupUnsettledError`.
 _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
     None: GroupError,
     GroupProblem.ABSENT: GroupAbsentError,
@@ -48,7 +48,7 @@ NUL: Final = "\0"
 """The only character that Kafka accepts in ids and Postgres does not."""
 
 _LONGEST_TOPIC: Final = 249
-#: The names that Kafka allows for topics, from its class `org.apache.kafka.common.internals.Topic`.
+#: Topic names that Kafka allows (see Kafka's class `org.apache.kafka.common.internals.Topic`).
 _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
 _Refusal = tuple[GroupProblem | None, str | None]
@@ -74,7 +74,7 @@ def group_error(described: GroupDescription) -> GroupError:
 
 
 def undescribed(group: str, error: Exception) -> GroupDescription:
-    """Return the description of a group that cannot be described, because the request fails."""
+    """Return a description that contains only the error with which the request failed."""
     problem = problem_in(str(error))
     return GroupDescription(
         group,
@@ -106,7 +106,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
 
 
 def read_broker_group(described: BrokerGroup) -> GroupDescription:
-    """Convert the description of a group in which the broker assigns; leave out rebalance triggers.
+    """Convert the description of a group of the consumer protocol; leave out rebalance triggers.
 
     If the group has a problem, `error` of the result describes it.
     """
@@ -152,7 +152,7 @@ def holds_up(names: Sequence[str]) -> str:
 def _refusal(
     state: str, coordinator_error: str | None, protocol_type: str = CONSUMER_PROTOCOL_TYPE
 ) -> _Refusal:
-    """Return why a group cannot be planned, whatever its members are."""
+    """Return why a group cannot be planned, if the reason does not depend on its members."""
     if coordinator_error:
         problem = problem_in(coordinator_error)
         told = {GroupProblem.OTHER_TYPE: coordinator_error, GroupProblem.ABSENT: _ABSENT}
@@ -235,7 +235,10 @@ def _owned(raw: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:
-    """Return a part of a member's description that kafka-python has decoded; {} if it is empty."""
+    """Return a decoded part of a member's description; {} if the part is empty.
+
+    Raises GroupError if kafka-python could not decode the part.
+    """
     value = raw[key]
     if not value:
         return {}

@@ -4,7 +4,7 @@ Belongs here: requests to brokers. Belongs elsewhere: computing the traffic betw
 (`fairlead.domain.analysis.racks`).
 
 A broker whose `replica.selector.class` is Kafka's RackAwareReplicaSelector sends a consumer to a
-replica in the consumer's rack (KIP-392), if there is one. Otherwise it fetches from the leader.
+replica in the consumer's rack (KIP-392). In all other cases, consumers fetch from the leader.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,8 +33,8 @@ def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
 def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]) -> FetchSources:
     """Read the racks from which consumers fetch the partitions of topics, and the sizes of logs.
 
-    Without the right to read configurations, assumes that consumers fetch from the leader, Kafka's
-    default. Without the right to read sizes of logs, these are unknown.
+    Without the right to read configurations, assumes Kafka's default: consumers fetch from the
+    leader. Without the right to read sizes of logs, the sizes are unknown.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]
 def _placed(
     admin: KafkaAdminClient, topics: list[str], log: LogOffsets
 ) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield each partition's index in the arrays of `log`, its leader (-1: none) and replicas."""
+    """Yield each partition's index in the arrays of `log`, leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
         first, count = log.place(topic["name"])
         for partition in topic["partitions"]:
@@ -102,7 +102,7 @@ def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
 def _sizes(
     admin: KafkaAdminClient, topics: list[str], brokers: list[int], log: LogOffsets
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield for each replica its partition's index in the arrays of `log`, its broker and bytes."""
+    """For each replica, yield the partition's index in the arrays of `log`, broker, and bytes."""
     partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}
     answers: list[dict[str, Any]] = admin.describe_log_dirs(partitions, brokers)
     for answer in answers:

@@ -67,8 +67,8 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 GROUPS_PER_DESCRIPTION: Final = 200
+#: Maximum length of a group id in bytes, because indexes of Postgres limit the length.
 LONGEST_GROUP_BYTES: Final = 1_000
-"""Maximum length of a group id, in bytes: indexes of Postgres limit it."""
 
 SETTLING_S: Final = 10.0
 """Seconds to wait for the end of a rebalance before a group is left out of a sample."""
@@ -174,8 +174,8 @@ class KafkaGateway:
         patience_s
             Total seconds to wait for groups that are rebalancing.
         before
-            The previous sample, at most one row per group. The last stable offset is read of
-            partitions whose commit has not changed since; None: of no partition.
+            The previous sample, at most one row per group. For partitions whose commit has not
+            changed since this sample, the last stable offset is read as well. None: for none.
         progress
             Called with a line for the user every few seconds, and at the end of each phase.
 
@@ -231,7 +231,7 @@ class KafkaGateway:
     ) -> FetchSources | None:
         """Read the racks from which partitions are fetched; None: unknown, or no member has a rack.
 
-        Only logs a failure, since a snapshot is useful without racks.
+        A failure is only logged, because a snapshot is useful without racks.
         """
         topics = topics_of_racks(descriptions.values())
         if not topics:
@@ -258,7 +258,7 @@ class KafkaGateway:
         return live
 
     def live_groups(self, groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-        """Read groups as `live_group` does; return an error in place of a group that has one.
+        """Read groups as `live_group` does; if a group has an error, return the error instead.
 
         Raises
         ------
@@ -291,7 +291,7 @@ class KafkaGateway:
                 described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
             pending = [group for group in pending if _unsettled(described[group])]
-            if not pending or time.monotonic() > deadline:  # pending groups keep their errors
+            if not pending or time.monotonic() > deadline:  # `described` has errors of the pending
                 break
             time.sleep(0.2)
         return with_agreed_shares(described, self.settings)
@@ -381,8 +381,8 @@ class KafkaGateway:
 
         Returns
         -------
-        Group to answer, and group to error. A group has an error if a request about only this group
-        fails.
+        Two mappings: from groups to their answers, and from groups to their errors. A group has an
+        error if a request about only this group fails.
         """
         if not groups:
             return {}, {}

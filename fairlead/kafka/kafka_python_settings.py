@@ -61,12 +61,12 @@ def kafka_python_settings(librdkafka: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     librdkafka
-        librdkafka's names to values, with secrets in plain text.
+        Maps librdkafka's names of settings to values. Secrets are in plain text.
 
     Returns
     -------
     dict
-        kafka-python's names to values, with secrets in plain text: never log them.
+        Maps kafka-python's names of settings to values. Secrets are in plain text: never log them.
 
     Raises
     ------

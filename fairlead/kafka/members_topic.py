@@ -20,8 +20,8 @@ from fairlead.wire.members_record import Membership, read_membership
 
 log = logging.getLogger(__name__)
 
+#: Maps each group to the content of its newest valid record, and the record's epoch.
 Known = dict[str, tuple[Membership, int]]
-"""Group to the content of its newest valid record, and the record's epoch."""
 
 
 class MembersTopic(CompactedTopic):

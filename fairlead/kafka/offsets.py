@@ -30,14 +30,15 @@ from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 TOPICS_A_BATCH: Final = 100
 #: Maximum number of topics of a group that are looked up although the cluster does not list them.
-#: Each of them costs a request in every sample.
+#: Each of these topics costs a request in every sample.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
+#: Number of partitions in a batch. Small, because librdkafka's time for a batch grows faster than
+#: the batch.
 PARTITIONS_A_BATCH: Final = 500
-"""Kept small, because librdkafka's time for a batch grows faster than the batch."""
 NO_ANSWER: Final = "its leader does not answer"
 """The error if librdkafka returns a negative offset without an error."""
+#: Seconds. Time-out of a request for a batch; after that, partitions are requested one by one.
 IN_ONE_CALL_S: Final = 5.0
-"""Time-out of a request for a batch; afterwards partitions are requested one by one."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class TopicSizes:
     Parameters
     ----------
     counts
-        Topic to its number of partitions, for topics that exist.
+        Maps each existing topic to its number of partitions.
     hidden
-        Topic to error, for topics that cannot be read, for example because a right is missing.
+        Maps each topic that cannot be read, for example because a right is missing, to the error.
     unlisted
-        Group to the number of its topics that the cluster does not list, for groups with more than
-        `UNLISTED_TOPICS_PER_GROUP` of them. These topics were not looked up.
+        Maps groups to the number of their topics that the cluster does not list. Only for groups
+        with more than `UNLISTED_TOPICS_PER_GROUP` such topics, which were not looked up.
     """
 
     counts: Mapping[str, int]
@@ -71,7 +72,7 @@ def topic_sizes(
     Parameters
     ----------
     topics_of
-        Group to the topics that it subscribes to or has committed offsets for.
+        Maps each group to the topics that it subscribes to or has committed offsets for.
     """
     topics = {topic for own in topics_of.values() for topic in own}
     report = phase(progress, "Counted the partitions of {:,} of {:,} topics")
@@ -181,7 +182,7 @@ def _offsets(
     *,
     report: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets (-1: unknown), and errors by index (None: the partition does not exist).
+    """Return offsets (-1: unknown), and a mapping from indices to errors (None: no such partition).
 
     Requests a batch in one call, which is three times as fast as a request for each partition. If
     the call fails, requests each partition of the batch separately.

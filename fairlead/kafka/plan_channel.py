@@ -24,10 +24,12 @@ from fairlead.wire.record import Headers
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
-#: Maximum bytes of a transaction with several records, so that it is sent before it times out.
+#: Maximum bytes of a transaction with several records. Larger ones might time out before they are
+#: sent.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: `send` repeats batches that fail because of an earlier rejection, at most this often per record.
+#: Maximum number of times, per record, that `send` repeats a batch which failed only because the
+#: broker had rejected an earlier record.
 _TRIES: Final = 2
 # Errors of the broker or the client that mean that a single record is invalid.
 _OF_ONE_RECORD: Final = frozenset(
@@ -74,7 +76,7 @@ class SpoiledTransactionError(Exception):
 
 
 class PlanChannel:
-    """The only writer of a partition until another channel opens it. Use it as a context manager.
+    """The only writer of a partition, until another channel is created. A context manager.
 
     Creating the channel fences the previous writer, and waits until the previous writer's
     transaction is committed or aborted.
@@ -128,7 +130,8 @@ class PlanChannel:
 
         Returns
         -------
-        Group to the record's offset, or to the reason of its rejection.
+        A mapping from each group to its record's offset, or to the reason why the record was
+        rejected.
 
         Raises
         ------
@@ -159,7 +162,7 @@ class PlanChannel:
         return answers
 
     def _transact(self, batch: Sequence[Outgoing]) -> dict[str, int]:
-        """Send a batch in one transaction; if it raises RefusedRecordError, no record is sent."""
+        """Send a batch in one transaction; after a RefusedRecordError, nothing is committed."""
         offsets: dict[str, int] = {}
         errors: list[KafkaError] = []
 
@@ -209,7 +212,7 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction failed, which its records' errors may not show."""
+        """Return why a transaction failed; the errors of its records may not show the cause."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)

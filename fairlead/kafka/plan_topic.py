@@ -1,6 +1,6 @@
 """The plan topic: a group's plan is in the newest record whose key is the group's id.
 
-Belongs here: opening the topic for writing, and checking whether followers can read a record.
+Belongs here: opening the topic for writing, and checking whether consumers can read a record.
 Belongs elsewhere: creating and reading the topic (`compacted_topic`), the content of a plan
 (`fairlead.wire.document`), and following plans in a consumer (`fairlead.followers`).
 """
@@ -33,13 +33,13 @@ class PlanTopic(CompactedTopic):
         super().__init__(settings, settings.plan_topic, partitions=settings.plan_topic_partitions)
 
     def open(self, partition: int) -> PlanChannel:
-        """Return a channel that is the only writer of a partition; raises as `PlanChannel`."""
+        """Return the only writer of a partition; raises the errors of `PlanChannel`."""
         return PlanChannel(self._settings, partition)
 
     def held_up(self, partition: int, offset: int) -> int | None:
-        """Return the last stable offset if followers cannot read a record yet; None if they can.
+        """Return the last stable offset if consumers cannot read a record yet; None if they can.
 
-        If another producer leaves a transaction open, followers cannot read later records until
+        If another producer leaves a transaction open, consumers cannot read later records until
         this transaction ends, after at most the broker's `transaction.max.timeout.ms`.
 
         Parameters

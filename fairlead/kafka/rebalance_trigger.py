@@ -1,16 +1,17 @@
 """The rebalance trigger: a member that joins a group briefly, so that the broker assigns again.
 
-Belongs here: joining and leaving without harm. Belongs elsewhere: deciding which groups need a
-rebalance trigger, and checking whether it worked (`fairlead.workflows.rebalancing`).
+Belongs here: how a trigger joins and leaves a group. Belongs elsewhere: deciding which groups need
+a rebalance trigger, and checking whether it worked (`fairlead.workflows.rebalancing`).
 
 A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
 plan arrives. The rebalance trigger subscribes only to the plan topic. So the broker's own assignors
-give it only partitions of that topic and do not move other partitions. It names no assignor, since
-that would be a vote. It is not a static member, and neither reads nor commits. If its process is
-killed, it remains a member until its session ends, and then the broker assigns once more.
+give it only partitions of that topic and do not move other partitions. The rebalance trigger names
+no assignor, since brokers would count that as a vote for the assignor. It is not a static member,
+and neither reads nor commits. If its process is killed, it remains a member until its session ends,
+and then the broker assigns once more.
 
-It is not a real consumer and only sends heartbeats: for each group, a real consumer would take a
-tenth of a second to find its coordinator, and up to three connections.
+The trigger is not a real consumer and only sends heartbeats: for each group, a real consumer would
+take a tenth of a second to find its coordinator, and up to three connections.
 """
 
 import uuid
@@ -25,7 +26,8 @@ from fairlead.kafka.kafka_python_settings import open_admin
 from fairlead.kafka.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from fairlead.settings import KafkaSettings
 
-#: Rebalance time-out of the trigger in milliseconds. No consumer waits for its partitions.
+#: Rebalance time-out of the trigger in milliseconds. The value hardly matters, because consumers
+#: never wait for partitions of the trigger.
 _GIVES_UP_MS: Final = 45_000
 _JOINS, _LEAVES = 0, -1  # special member epochs (KIP-848)
 
@@ -85,8 +87,8 @@ class RebalanceTrigger:
     connection
         The connection, which several triggers may share.
     group, version
-        The group and the version of its plan. From the version, the broker's assignor can tell that
-        it has not read the plan yet.
+        The group and the version of its plan. The trigger tells the broker's assignor the version,
+        so that the assignor notices if it has not read this version yet.
     """
 
     def __init__(self, connection: TriggerConnection, group: str, version: int) -> None:
@@ -108,8 +110,9 @@ class RebalanceTrigger:
     def heartbeat(self) -> str:
         """Send a heartbeat; return why the coordinator refuses the trigger permanently, or "".
 
-        The first heartbeat joins the group; if the coordinator is moving, the next heartbeat does.
-        If the broker computes no assignment at the join, it does so at a later heartbeat.
+        The first heartbeat joins the group. If the coordinator is moving, the next heartbeat tries
+        again. If the broker computes no assignment when the trigger joins, a later heartbeat makes
+        the broker compute one.
         """
         if not self._refused:
             self._refused = self._send_heartbeat()

@@ -26,9 +26,10 @@ from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Reading stops after this many bytes from brokers, or this many seconds. The bytes are fewer than
-#: the 100 MB in the documentation, because librdkafka counts bytes only every 0.1 s.
+#: Reading stops after this many bytes from brokers. The documentation says 100 MB: this limit is
+#: lower, because librdkafka updates its count of bytes only every 0.1 s.
 MOST_BYTES: Final = 80_000_000
+#: Reading stops after this many seconds.
 MOST_S: Final = 60.0
 #: Number of runs. With more runs, a sample is spread more evenly, but each run needs a fetch.
 _RUNS: Final = 600
@@ -82,7 +83,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
 
 
 class TopicLog:
-    """Reads the log of a topic. Its methods raise Kafka's errors, which `open_log` explains."""
+    """Reads the log of a topic. `open_log` replaces Kafka's errors with errors of Fairlead."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._topic, self._timeout_s, self._bytes = topic, settings.request_timeout_s, 0
@@ -140,7 +141,7 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        # Number of complete turns, each with one run per partition, and of the records in them.
+        # Numbers of complete turns (one run of each partition), and of records in these turns.
         turns, complete = 0, 0
 
         def over() -> bool:
@@ -167,7 +168,7 @@ class TopicLog:
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Yield partition and key of the records in one run per partition; stop if `over()`."""
+        """Read one run of each partition, until `over()`; yield each record's partition and key."""
         unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]
@@ -181,7 +182,7 @@ class TopicLog:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            if number not in unfinished:  # fetched after the end of the run
+            if number not in unfinished:  # the record comes after the end of the run
                 continue
             offset = None if error is not None else message.offset()  # None at the end of the log
             if offset is not None and offset < unfinished[number]:

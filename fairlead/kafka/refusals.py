@@ -1,4 +1,4 @@
-"""Finding out why a connection fails: a wrong password, an untrusted or another certificate.
+"""Finding out why a connection fails, for example a wrong password or an untrusted certificate.
 
 Belongs here: connecting once more to learn the reason and to name a remedy. Belongs elsewhere:
 retries (`requests`).
@@ -20,14 +20,14 @@ from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.settings import KafkaSettings, set_by
 
 _PATIENCE_S: Final = 5.0
-#: librdkafka's message: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
+#: Form of librdkafka's messages: "sasl_ssl://HOST:PORT/bootstrap: WHAT (after 12ms in state ...)"
 _REASON: Final = re.compile(r"(?:\w+://)?(?P<where>[^/\s]+)/\S+: (?P<what>.+?)(?: \(after .*)?")
 #: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
 _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Replace a KafkaUnavailableError by an error with the reason; ignore other errors.
+    """Replace a KafkaUnavailableError with an error that has the reason; ignore other errors.
 
     Raises
     ------
@@ -47,7 +47,10 @@ def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> No
 
 
 def refusal(settings: KafkaSettings) -> str | None:
-    """Connect once more; return why brokers refuse, or None if they accept or do not answer."""
+    """Connect once more; return why brokers refuse the connection, or None.
+
+    Returns None if brokers accept the connection, or do not answer.
+    """
     config = settings.librdkafka()
     if config.get("security.protocol", "plaintext").lower() == "plaintext":
         return None

@@ -30,8 +30,8 @@ Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 5
+#: Number of batches in flight: while brokers work on one batch, another is being sent.
 BATCHES_IN_FLIGHT: Final = 4
-"""Number of batches in flight: brokers work on one while another is on its way."""
 #: Maximum number of messages in one call of `Consumer.consume`.
 _AT_ONCE: Final = 1000
 GRACE_S: Final = 5.0
@@ -95,9 +95,9 @@ class Answers(Generic[Key, Answer]):
     Parameters
     ----------
     values
-        Key to answer.
+        Maps each key that has an answer to the answer.
     errors
-        Key to the last error, for keys without an answer.
+        Maps each key that has no answer to its last error.
     """
 
     values: dict[Key, Answer] = field(default_factory=dict)
@@ -169,7 +169,7 @@ def ask_each(
         Maximum number of keys for one call of `ask`. At most `BATCHES_IN_FLIGHT` calls are in
         flight, which limits the load on brokers and the use of memory.
     timeout_s
-        Time-out of a request in seconds. No retry starts later than this after the first request.
+        Time-out of a request in seconds. Retries also end this long after the first request.
     report
         Called after each batch with the number of answered keys and the number of all keys.
 
@@ -197,7 +197,7 @@ def ask_each(
 
     Retrying(
         retry=retry_if_result(bool),
-        retry_error_callback=lambda _: None,  # the answers have the last errors
+        retry_error_callback=lambda _: None,  # `answers` has the errors already
         **backoff(timeout_s),
     )(ask_pending)
     unreachable = [e for e in answers.errors.values() if e.code() in _UNREACHABLE]

@@ -37,8 +37,8 @@ _KINDS: Final = {
     "transactional-id": ResourceType.TRANSACTIONAL_ID,  # type: ignore[attr-defined] # as above
 }
 
+#: Maps each name to the authorized operations, and the error if there is no answer.
 Operations = dict[str, tuple[frozenset[str], KafkaError | None]]
-"""Name to the authorized operations, and the error if there is no answer."""
 
 
 def remedy(kind: str, name: str, operations: Iterable[str], *, prefixed: bool = False) -> str:

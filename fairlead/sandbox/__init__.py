@@ -2,7 +2,7 @@
 
 The machine needs Java and Python. Postgres comes from a wheel, Apache Kafka from its own jars. Each
 state directory has one sandbox, whose running services are found again and never started twice.
-With a real cluster, whose addresses are in `fairlead.settings`, nothing of this is used.
+With a real cluster, whose addresses are in `fairlead.settings`, this package is not used.
 """
 
 from fairlead.sandbox.sandbox import Sandbox

@@ -17,7 +17,8 @@ from fairlead.errors import FairleadError
 from fairlead.sandbox.processes import end, members
 from fairlead.sandbox.recorded_processes import still_running
 
-#: Seconds that `fairlead up` and `fairlead dev` may take to end, since they end their parts first.
+#: Seconds that `fairlead up` and `fairlead dev` may take to end, because they first end the
+#: processes that they run (their parts).
 _GRACE_S: Final = 60.0
 _PART_GRACE_S: Final = 10.0
 
@@ -27,7 +28,7 @@ Tell = Callable[[str], None]
 def end_recorded(state_dir: Path, tell: Tell) -> None:
     """End the recorded processes of a state directory.
 
-    Commands that run a supervisor are ended first, because they end their own parts.
+    Commands such as `fairlead up` are ended first, because they end the processes that they run.
     """
     for holders in (True, False):
         for recorded in still_running(state_dir):
@@ -43,7 +44,7 @@ def end_recorded(state_dir: Path, tell: Tell) -> None:
 
 
 def end_all(state_dirs: Iterable[Path], tell: Tell) -> None:
-    """End the recorded processes, the warm Spark and the sandbox of each state directory."""
+    """End the recorded processes, the Spark server and the sandbox of each state directory."""
     from fairlead.sandbox.sandbox import Sandbox  # noqa: PLC0415 - imports Spark, seconds
     from fairlead.sandbox.spark import SparkServer  # noqa: PLC0415 - the same
     from fairlead.settings import SparkSettings  # noqa: PLC0415 - the same

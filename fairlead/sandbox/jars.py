@@ -3,8 +3,8 @@
 Belongs here: the names and digests of the artifacts, and the cache of complete downloads. Belongs
 elsewhere: running anything with the jars.
 
-PySpark's own Ivy resolves and downloads the artifacts. So this needs no build tool, and uses the
-proxies and mirrors that are configured for Spark.
+The Ivy in PySpark resolves and downloads the artifacts. So no build tool is needed, and downloads
+use the proxies and mirrors that are configured for Spark.
 """
 
 import hashlib
@@ -35,7 +35,8 @@ EXCLUDED: Final = tuple(
     f"org.apache.kafka:connect-{part}" for part in ("runtime", "api", "transforms", "json")
 )
 DOWNLOAD_TIMEOUT_S: Final = 900
-#: File with the SHA-256 of every jar, as written by sha256sum, so that no mirror can serve others.
+#: File with the SHA-256 of every jar, as written by sha256sum. A jar with another digest, for
+#: example from a mirror, is refused.
 DIGESTS: Final = Path(__file__).with_name("kafka.sha256")
 _SPARK_HOME: Final = Path(pyspark.__path__[0])
 
@@ -86,7 +87,7 @@ def _download(target: Path) -> None:
             str(application),
         ]
         result = _resolve(command)
-        if result.returncode:  # often a single file fails; only this file is downloaded again
+        if result.returncode:  # often a single file failed: download only this file again
             result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"

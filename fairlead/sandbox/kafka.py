@@ -86,8 +86,9 @@ class KafkaBroker(processes.Service):
     progress
         Called with a line for the user when a step takes long.
     assignor
-        Whether to configure the assignor `fairlead`, with which groups of the consumer protocol
-        follow plans. Without its sources or a Java compiler, the broker runs without it.
+        Whether to configure the server-side assignor `fairlead`, so that groups of the consumer
+        protocol can follow plans. If the assignor's sources or a Java compiler are missing, the
+        broker runs without the assignor.
     settings
         More server properties, which override the sandbox's own.
     """
@@ -206,7 +207,7 @@ class KafkaBroker(processes.Service):
         self._cluster_id.write_text(cluster_id)
 
     def _serves(self, admin: AdminClient) -> bool:
-        """Whether this broker answers, and not another cluster's broker that took the port."""
+        """Whether this broker answers; False if a broker of another cluster has taken the port."""
         if not listens(self.bootstrap_servers):
             return False
         try:

@@ -26,8 +26,8 @@ class PartState:
     since
         Start time of the part's process, in seconds since 1970; 0: never started.
     missing
-        Why the part does not work now, as a phrase after its name, such as `is starting`; empty if
-        it works.
+        Why the part does not work now, as a phrase that follows the part's name, such as
+        `is starting`; empty if the part works.
     """
 
     since: float

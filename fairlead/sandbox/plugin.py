@@ -1,6 +1,6 @@
 """Builds Fairlead's jar for Kafka's Java clients and brokers from the sources in this repository.
 
-Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars, so that the same sources give
+Belongs here: compiling `jvm/` with only a JDK and the sandbox's jars. The same sources always give
 the same bytes. Belongs elsewhere: the content of the jar (`jvm/README.md`).
 """
 
@@ -29,7 +29,9 @@ _MANIFEST: Final = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: fairlead.kaf
 
 
 def plugin_jar() -> Path:
-    """Return the path of the jar; build it if it is missing, or if a source or `jars.py` is newer.
+    """Return the path of the jar; build the jar if it is missing or out of date.
+
+    The jar is out of date if a source, this module or `jars.py` is newer.
 
     Raises
     ------
@@ -41,7 +43,7 @@ def plugin_jar() -> Path:
     if not _sources():
         raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
     inputs = [*SOURCES.rglob("*"), Path(__file__), Path(jars.__file__)]
-    newest = max(path.stat().st_mtime for path in inputs)  # folders change if a source is removed
+    newest = max(path.stat().st_mtime for path in inputs)  # removing a source changes its folder
     JAR.parent.mkdir(exist_ok=True)
     with FileLock(JAR.with_suffix(".lock")):
         if not JAR.exists() or JAR.stat().st_mtime < newest:
@@ -52,7 +54,7 @@ def plugin_jar() -> Path:
 
 
 def plugin_if_any() -> Path | None:
-    """Return the path of the jar, as `plugin_jar`; None if there are no sources or no compiler.
+    """Call `plugin_jar`, but return None if there are no sources or no compiler.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def _compile(target: Path) -> None:
 
 
 def _pack(classes: Path, jar: Path) -> None:
-    """Write the jar, so that the same classes give the same bytes."""
+    """Write the jar; the same classes always give the same bytes."""
     entries = {
         str(path.relative_to(classes)): path.read_bytes() for path in classes.rglob("*.class")
     }

@@ -49,8 +49,8 @@ def psql_path() -> Path:
 class Postgres(processes.Service):
     """The Postgres server of a state directory.
 
-    If the server is killed, no committed transaction is lost. After a power failure, some may be
-    lost, because `fsync` is off.
+    If the server is killed, no committed transaction is lost. But after a power failure, committed
+    transactions may be lost, because `fsync` is off.
     """
 
     def __init__(self, state_dir: Path) -> None:

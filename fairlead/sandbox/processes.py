@@ -69,7 +69,7 @@ class Service:
     def answers_or_ends(
         self, answers: Callable[[], bool], process: psutil.Process | None = None
     ) -> bool:
-        """Wait until the process answers or ends; return whether it still runs.
+        """Wait until the process answers or ends; return whether the process still runs.
 
         `process` is by default the running process of the service.
 
@@ -110,7 +110,7 @@ def spawn(
     """Start a process in a new session, and append its output to `log`.
 
     Ctrl-C in the terminal does not reach this process, so that services can be ended in order,
-    after their clients. It runs as `user`; None: as the present user.
+    after their clients. The process runs as `user`; None: as the present user.
     """
     with log.open("ab") as output:
         popen = subprocess.Popen(
@@ -125,7 +125,8 @@ def spawn(
             group=user,
         )
     process = psutil.Process(popen.pid)
-    # From here on, psutil waits for the process. With a return code, Popen does not warn about it.
+    # From here on, psutil waits for the process. Without a return code, Popen would warn that the
+    # process still runs.
     popen.returncode = 0
     # Just after exec, the kernel shows no command line, and `find` would not find the process.
     wait_until(lambda: ended(process) or bool(_command_line(process)), timeout_s=SPAWN_TIMEOUT_S)

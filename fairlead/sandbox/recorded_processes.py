@@ -1,7 +1,8 @@
-"""Records of running commands and parts: files in a state directory, one per process.
+"""Records of running commands, and of processes that they run (parts): one file per process.
 
-Belongs here: recording processes, and reading which of them still run. Belongs elsewhere: ending
-them (`ending`), and services, which are found by their command lines (`processes`).
+Belongs here: recording processes in a state directory, and reading which of them still run. Belongs
+elsewhere: ending them (`ending`), and services, which are found by their command lines
+(`processes`).
 """
 
 import json

@@ -60,7 +60,7 @@ class SparkServer(processes.Service):
         return server.made_of == made_of(self._settings.properties)
 
     def answers(self, server: WarmServer) -> bool:
-        """Whether a server answers a query, in a session that is independent of this process's."""
+        """Whether a server answers a query, in another session than the one of this process."""
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - imports pandas
 
         return answers(lambda: SparkSession(server.url))
@@ -132,7 +132,7 @@ class SparkServer(processes.Service):
         try:
             with properties_file(properties) as path:
                 process = self._spawn(path)
-                # Pass the process, because Spark's launcher has the same mark.
+                # Pass the process: a search could find Spark's launcher, which has the same mark.
                 self.require_answer(lambda: _listens(process, port), process)
                 server = WarmServer(
                     port=port,
@@ -171,7 +171,7 @@ class SparkServer(processes.Service):
 
 
 def _listens(process: psutil.Process, port: int) -> bool:
-    """Whether this process listens at a port, and not another program that took the port."""
+    """Whether this process listens at a port; False if another program has taken the port."""
     with suppress(psutil.Error):
         return any(
             connection.status == psutil.CONN_LISTEN and connection.laddr.port == port

@@ -32,7 +32,8 @@ _KILLED_S: Final = 3.0
 #: Seconds until a process that ended is started again; doubled each time, up to a minute.
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-#: Seconds. After a process has run for this long, its next restart again waits `_FIRST_WAIT_S`.
+#: Seconds. If a process has run for this long before it ends, it is started again after
+#: `_FIRST_WAIT_S`.
 _STEADY_S: Final = 60.0
 #: `wait_ready` gives up on a part that has ended this often before it was ready.
 _TRIES: Final = 3
@@ -80,10 +81,11 @@ class Supervisor:
     log
         File for the output of all parts; each line begins with the part's name.
     tell
-        Called from another thread when a part ends, with a line that says when it is started again.
+        Called from another thread when a part ends, with a line that says when the part is started
+        again.
     state_dir
-        Directory with records of the parts' processes, so that they can be ended if this process is
-        killed, and with the states of the parts (`part_states`).
+        Directory for the states of the parts (`part_states`), and for records of their processes.
+        If this process is killed, another process can find and end the recorded processes.
     environment
         Environment variables of the parts.
     """

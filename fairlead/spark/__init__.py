@@ -1,4 +1,4 @@
-"""PySpark: computes lag and candidate plans of all groups of a run.
+"""PySpark: computes the lag and the candidate plans of all groups in a planning run.
 
 `session` opens the session; `warehouse` stores snapshots and results as Parquet; `lag` measures
 every partition; `candidates` analyses groups and runs the assignors.

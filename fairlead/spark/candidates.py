@@ -33,7 +33,7 @@ def write_candidates(
     policies: Mapping[str, Policy],
     memories: GroupMemories,
 ) -> None:
-    """Analyse every group of a snapshot, and compute the candidates of its policy's assignors.
+    """Analyse every group of a snapshot, and compute a candidate with each assignor of its policy.
 
     Writes the snapshot's table `candidates`, of the schema `fairlead.spark.planning.CANDIDATES`.
     For each group, the table has a row per assignor, and a row `observed` for the current
@@ -44,9 +44,9 @@ def write_candidates(
     warehouse
         The warehouse with the snapshot; the archive in it may have earlier samples.
     policies
-        Group to its policy, for every group of the snapshot.
+        Maps each group of the snapshot to its policy.
     memories
-        What earlier analyses have stored of the groups.
+        What earlier analyses have stored about the groups.
 
     Notes
     -----

@@ -27,8 +27,8 @@ GROUPS_IN_TASK: Final = 512
 def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str) -> dict[str, int]:
     """Return each group of a snapshot with the number of its task.
 
-    There are `spark.sql.shuffle.partitions` tasks, more for many groups, and one more for each
-    large group.
+    There are `spark.sql.shuffle.partitions` tasks, or more if these would have more than
+    `GROUPS_IN_TASK` groups on average. Each large group gets an additional task.
 
     Raises
     ------
@@ -46,14 +46,14 @@ def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str)
 def samples_until(
     path: str, snapshot_id: str, length: timedelta, groups: Sequence[str]
 ) -> dict[str, pa.Table]:
-    """Return each group's samples, by time: of the period before a snapshot, and of the snapshot.
+    """Return each group's sample in a snapshot, and its samples in the period before, oldest first.
 
     Parameters
     ----------
     path
         The path of the warehouse.
     length
-        Length of the period.
+        Length of the period before the snapshot.
 
     Raises
     ------
@@ -67,14 +67,14 @@ def samples_until(
 def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     """Return the number of each group's task; tasks run in the order of their numbers.
 
-    Each task gets groups that follow one another by name, and about the same number of partitions.
-    A group with more partitions than that gets a task of its own after all others, so that smaller
-    groups do not wait for it.
+    Each task gets groups with consecutive names, and all tasks get about the same number of
+    partitions. A group with more partitions gets a task of its own after all other tasks, so that
+    smaller groups do not wait for it.
 
     Parameters
     ----------
     sizes
-        Group to number of partitions.
+        Maps each group to its number of partitions.
     tasks
         Number of tasks for the smaller groups; positive.
 

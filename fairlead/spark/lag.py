@@ -49,8 +49,8 @@ LAG: Final = pa.schema(
 )
 """One row per partition that could be read: lag in records, rates in records per second.
 
-Null values: `member` if there is no owner or it is unknown; a rate or `time_lag_s` if samples do
-not show it; `lost_at` if `lost` is 0; `status` if the group has left the topic.
+Null values: `member` if there is no owner or the owner is unknown; rates and `time_lag_s` if
+samples do not show them; `lost_at` if `lost` is 0; `status` if the group has left the topic.
 """
 
 #: Number of rows in a batch.
@@ -101,7 +101,7 @@ def lag_of(samples: Mapping[str, pa.Table], latest: Collection[str] = ()) -> pa.
     Parameters
     ----------
     samples
-        Group to its samples, by time; the last sample is the snapshot.
+        Maps each group to its samples, oldest first; the last sample is the snapshot.
     latest
         Groups whose consumers start at the log's end if there is no commit (`auto.offset.reset`).
 

@@ -26,7 +26,8 @@ def launch(properties: Mapping[str, str]) -> None:
     before = os.environ.get(_ARGUMENTS)
     others = (before or _SHELL).strip().removesuffix(_SHELL)
     with properties_file(properties) as path:
-        # With --properties-file, Spark reads conf/spark-defaults.conf only if it is asked to.
+        # With --properties-file, Spark reads conf/spark-defaults.conf only with
+        # --load-spark-defaults.
         os.environ[_ARGUMENTS] = (
             f'{others} --load-spark-defaults --properties-file "{path}" {_SHELL}'
         )

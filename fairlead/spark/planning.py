@@ -76,25 +76,36 @@ CANDIDATES: Final = pa.schema(
         "statuses": pa.list_(pa.string()),
     }
 )
-"""One row per candidate, and one for the observed assignment, with assignments as flat arrays.
+"""One row per candidate, and a row `observed` for each group's current assignment.
 
-`forecast_time_lag_s` and `utilisation` are the forecast: the worst partition's time lag at the
-policy's horizon, and the most utilised member's arrivals divided by its capacity.
-`rack_gb_per_day`, gigabytes per day from other racks, and `rack_cost_per_day` are null if they are
-unknown or not counted. The row `observed` has the layout of the group: `topics` and their
-`partition_counts`, whose partitions follow one another in every array; `weights`, the lag of each
-partition in records. `owner` has an index into the members of the sample for each partition, -1
-without an owner. `reasons` are the assignor's, by the partition's index in the arrays.
+Columns of all rows, besides the figures of `Metrics`:
 
-The row `observed` also has the analysis: the diagnosis with its names and evidence; `loss_s`,
-seconds until retention overtakes the group, null if it does not; `catch_up_s`, seconds until the
-group is within its objective, null if it never is; the number of consumers needed, and why; the
-costs of records, as JSON; the decision (`plan` or `no change`) with its reason and the assignor
-`chosen`; `capacities`, the present knowledge of members; `arrival_rates`, records per second of
-each partition, with its `backlog` in records and the age of its oldest record in seconds,
-`behind_s`; `capacity_used`, the capacity of each member in the forecast, in records per
-second; `statuses`, the statuses of partitions, if the decision is a plan. All are null if there is
-nothing to assign.
+- `forecast_time_lag_s`: forecast time lag of the worst partition at the policy's horizon.
+- `utilisation`: forecast arrivals of the most utilised member, divided by the member's capacity.
+- `catch_up_s`: seconds until the group is within its objective; null: never.
+- `rack_gb_per_day`, `rack_cost_per_day`: gigabytes per day that consumers fetch from other racks,
+  and their cost; null: unknown or not counted.
+- `owner`: for each partition, the owner as an index into the members of the sample; -1: no owner.
+- `reasons`: the assignor's reasons, each with the index of a partition.
+
+Columns of only the row `observed`:
+
+- `topics`, `partition_counts`: the order of partitions in arrays is the order of topics.
+- `weights`: lag of each partition in records.
+
+Columns of the analysis, also only of the row `observed`; null if there is nothing to assign:
+
+- `diagnosis`, `names`, `evidence`: the diagnosis, the members or partitions that it names, and the
+  evidence.
+- `loss_s`: seconds until retention deletes records that the group has not read; null: never.
+- `consumers_wanted`, `consumers_why`: the number of consumers needed, and why.
+- `costs`: costs of records, as JSON.
+- `decision`, `decision_reason`, `chosen`: `plan` or `no change`, why, and the chosen assignor.
+- `capacities`: the known speeds of members.
+- `arrival_rates`, `backlog`, `behind_s`: for each partition, arriving records per second, backlog
+  in records, and age of the oldest record in the backlog in seconds.
+- `capacity_used`: capacity of each member in the forecast, in records per second.
+- `statuses`: statuses of the partitions, if the decision is a plan.
 """
 QUESTIONS: Final = pa.schema(
     {
@@ -105,7 +116,7 @@ QUESTIONS: Final = pa.schema(
         "costs": pa.string(),
     }
 )
-"""One row per group, by task and name: its task, and its memories from Postgres."""
+"""One row per group, ordered by task and name: the task, and what earlier analyses have stored."""
 
 #: Number of groups in a batch of rows.
 _AT_ONCE: Final = 200
@@ -121,7 +132,7 @@ def plan_task(
     path
         The path of the warehouse.
     options
-        Group to the options of its policy.
+        Maps each group to the options of its policy.
 
     Yields
     ------

@@ -30,7 +30,8 @@ _DEFAULTS: Final = {
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOCAL_DEFAULTS: Final = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    # The JVM's ports deserialise Java objects, and every user of this machine can reach them.
+    # Require a secret on the JVM's ports: they deserialise Java objects, and every user of this
+    # machine can reach them.
     "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -134,7 +135,7 @@ def _on_server(warm: WarmServer, settings: SparkSettings) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - imports pandas
 
     builder = SparkSession.builder.remote(warm.url)
-    # The server's other properties were fixed when it started.
+    # A session can set only spark.sql.*; the other properties were fixed when the server started.
     own = settings.model_copy(update={"properties": _of_sessions(settings.properties)})
     session = _built(builder, _of_sessions(_DEFAULTS | _LOCAL_DEFAULTS), own)
     client: Any = session.client
@@ -147,7 +148,7 @@ def _leave(session: Any) -> None:
     """Close a session whose server has ended, so that another session can be opened."""
     global _on  # noqa: PLW0603 - as above
     _on = None
-    session.release_session_on_close = False  # its server has ended
+    session.release_session_on_close = False  # no request to the server, which has ended
     with suppress(PySparkException):
         session.stop()
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)

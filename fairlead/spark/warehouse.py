@@ -1,8 +1,8 @@
 """The warehouse: snapshots and the tables computed from them, as Parquet under one path.
 
-Belongs here: paths of tables, writing complete tables, reading them, and finding the snapshot of a
-step. Belongs elsewhere: the content of the tables (`lag`, `planning`), and samples
-(`fairlead.archive`).
+Belongs here: paths of tables, writing complete tables, reading them, and finding the snapshots that
+a step of the pipeline works on. Belongs elsewhere: the content of the tables (`lag`, `planning`),
+and samples (`fairlead.archive`).
 
 A table is the folder `PATH/TABLE/SNAPSHOT_ID/`. Groups are a sorted column and have no folders of
 their own: a folder costs milliseconds, and a snapshot can have thousands of groups.
@@ -36,14 +36,15 @@ _GROUPS: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Recent:
-    """A snapshot, and those of its groups that a step works on.
+    """A snapshot, and the groups in it that a step of the pipeline (such as lag) works on.
 
     Parameters
     ----------
     snapshot_id, snapshot_at
         The snapshot's id, and its time-zone-aware time.
     groups
-        Groups of the requested cohorts, ascending. The snapshot may have more groups.
+        Groups of the requested cohorts (a cohort: groups that are planned together), ascending. The
+        snapshot may have more groups.
     """
 
     snapshot_id: str
@@ -70,7 +71,7 @@ class Parts:
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Write a part, numbered from 0; replaces the part if an earlier attempt has written it.
 
-        The file is renamed at the end: readers skip names that begin with an underscore.
+        Until the file is complete, its name begins with an underscore, so that readers skip it.
         """
         name = f"part-{number:05}.parquet"
         unfinished = f"{self.folder}/_{secrets.token_hex(8)}.{name}"
@@ -107,7 +108,8 @@ class Warehouse:
         Parameters
         ----------
         cohorts
-            Group to cohort; a group that is missing here is a cohort of its own.
+            Maps groups to their cohorts (groups that are planned together). A group that is missing
+            in the mapping is a cohort of its own.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
         SampleArchive(self._path).append(samples, snapshot_id)
@@ -116,7 +118,7 @@ class Warehouse:
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
 
     def samples(self, recent: "Recent") -> pa.Table:
-        """Return the samples of a step's groups, a table of the schema `SAMPLES`.
+        """Return the samples of a snapshot's groups, a table of the schema `SAMPLES`.
 
         Raises
         ------
@@ -194,7 +196,7 @@ class Warehouse:
     def of_groups(
         self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]
     ) -> list[Recent]:
-        """Return a list of one snapshot with its wanted groups.
+        """Return a list of one item: a snapshot, with the wanted groups in it.
 
         The list is empty if the snapshot lacks the table, or has no wanted group.
 
@@ -220,7 +222,9 @@ class Warehouse:
         return [Recent(snapshot_id, pc.max(rows["snapshot_at"]).as_py(), tuple(sorted(names)))]
 
     def newest(self, cohorts: Iterable[str], table: str, until: datetime) -> list[Recent]:
-        """Return the newest snapshot of each cohort, for a step that is run without earlier steps.
+        """Return the newest snapshot of each cohort.
+
+        Used if a run contains a step of the pipeline, but not the step that takes the snapshot.
 
         Parameters
         ----------
@@ -229,7 +233,8 @@ class Warehouse:
         table
             Table that the snapshots must have; every snapshot has `groups`.
         until
-            Snapshots after this time are ignored, since a clock was ahead; time-zone-aware.
+            Time-zone-aware. Snapshots after this time are ignored: the clock was wrong when they
+            were taken.
 
         Returns
         -------
@@ -254,8 +259,8 @@ class Warehouse:
     def prune(self, before: datetime) -> list[str]:
         """Remove the snapshots taken before a time, with all their tables.
 
-        Removes their tables `groups` first. So if the removal is interrupted, the remaining tables
-        do not count as snapshots, and the next call removes them.
+        First removes the table `groups` of each snapshot. So if the removal is interrupted, the
+        remaining tables do not count as snapshots, and the next call removes them.
 
         Returns
         -------

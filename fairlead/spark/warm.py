@@ -69,7 +69,7 @@ class WarmServer:
 
     @property
     def url(self) -> str:
-        """Address for clients. Names `localhost`: without TLS, gRPC sends tokens nowhere else."""
+        """Address for clients. To hosts other than `localhost`, gRPC sends tokens only with TLS."""
         about = f"user_id=fairlead;session_id={self.session_id};token={self.token}"
         return f"sc://localhost:{self.port}/;{about}"
 
@@ -98,8 +98,9 @@ def forget(state_dir: Path) -> None:
 def made_of(properties: Mapping[str, str]) -> str:
     """Return a digest of everything that cannot change after a server starts.
 
-    This is the interpreter, Spark, the present code, and Spark's properties except those of
-    sessions. A server with other code could compute other results than the planner expects.
+    The digest covers the interpreter, Spark, the present code, and the properties of Spark that a
+    session cannot set. A server with other code could return results that the planner does not
+    expect.
     """
     digest = hashlib.sha256(f"{sys.executable} {sys.version} {version('pyspark')}".encode())
     for package in (assignors, fairlead):

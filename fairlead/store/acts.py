@@ -1,4 +1,7 @@
-"""Web actions: acts of people on pages, stored by the only function that the web login may call.
+"""Web actions: acts that people request on pages.
+
+To change anything, the database user of the web server can call only the function `act_as`, which
+carries out or stores an act.
 
 Belongs here: acts, their outcomes, and the acts that wait for the planner. Belongs elsewhere: the
 rules for which acts are permitted (`migrations/sql/web.sql`), the person's identity
@@ -21,7 +24,7 @@ Verb = Literal["approve", "reject", "rollback", "withdraw", "freeze", "unfreeze"
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """A person's request.
+    """An act that a person requests on a page.
 
     Parameters
     ----------
@@ -74,8 +77,8 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
     Returns
     -------
-    Id of the stored act; if the person agreed to the same act within the last day, the id of that
-    agreement.
+    Id of the stored act. If the person has already agreed to the same act within the last day, the
+    id of the earlier agreement.
 
     Raises
     ------
@@ -119,7 +122,7 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
-    """Return the acts of some or all groups that wait for the planner, the oldest first."""
+    """Return the acts that wait for the planner, oldest first; `groups` None: of all groups."""
     conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
     return _read(engine, PageAct.outcome == "asked", *conditions)
 

@@ -33,8 +33,8 @@ _CALLS: Final = text("""
     WHERE until IS NULL AND called_for IS NOT NULL AND called_at >= now() - :age
     ORDER BY forecast_time_lag_s DESC NULLS LAST, group_id
 """)
-#: Times at which the highest versions were published or withdrawn. `state DESC`: the withdrawal of
-#: a version is newer than its publication.
+#: Times at which each group's newest versions were published or withdrawn. `state DESC` orders a
+#: version's withdrawal before its publication, because the withdrawal is newer.
 _CHANGES: Final = text("""
     SELECT consumer_group.group_id, newest.at
     FROM fairlead_raw.consumer_group,
@@ -53,7 +53,7 @@ _ELSEWHERE: Final = {"capacities", "seen", "kept", "remembered_costs"}
 
 
 def read_memories(connection: Connection, groups: list[str]) -> GroupMemories:
-    """Return what is stored of groups: speeds, costs, times of plans, and newest samples."""
+    """Return what is stored about groups: speeds, costs, times of plans, and newest samples."""
     capacities: dict[str, dict[str, Capacity]] = {}
     for row in connection.execute(_CAPACITIES, {"groups": groups}):
         known = Capacity(row.records_per_s, row.measured, row.measured_at.timestamp())
@@ -88,11 +88,12 @@ def record_findings(
     Parameters
     ----------
     findings_by_group
-        Group to the time of its sample, and its findings.
+        Maps each group to the time of its sample, and its findings.
     requests
-        Group to its plan request, if the findings are from a sample; stored requests of the other
-        groups in `findings_by_group` are deleted. None if the findings are from a planning run:
-        then the members' speeds are replaced as well, and stored requests do not change.
+        If the findings are from a sample: maps groups to their plan requests. Stored requests of
+        groups that are in `findings_by_group` but not in this mapping are deleted. None if the
+        findings are from a planning run: stored requests do not change, and the members' speeds are
+        replaced.
     """
     if not findings_by_group:
         return

@@ -28,7 +28,7 @@ class Attempt:
     reason
         Why the plan was not sent.
     again_at
-        Latest time of the planner's next attempt.
+        The planner tries again at this time or earlier.
     """
 
     group: str
@@ -55,7 +55,7 @@ def record_attempts(engine: Engine, attempts: Sequence[Attempt]) -> None:
 
 
 def last_attempts(engine: Engine, groups: Iterable[str]) -> dict[str, Attempt]:
-    """Return the last failed attempt by group, for plans that can still be sent."""
+    """Return each group's last failed attempt to send a plan, if the plan can still be sent."""
     of_plan = (Plan.group_id == PlanAttempt.group_id) & (Plan.version == PlanAttempt.version)
     failed = (
         select(PlanAttempt.__table__)
@@ -70,7 +70,7 @@ def last_attempts(engine: Engine, groups: Iterable[str]) -> dict[str, Attempt]:
 
 
 def forget_attempts(connection: Connection, groups: Iterable[str]) -> None:
-    """Delete the failed attempts of groups after their record was sent.
+    """Delete the failed attempts of groups whose records have been sent.
 
     The database also deletes the attempts of groups that are unfrozen.
     """

@@ -13,8 +13,8 @@ from fairlead.common.words import length
 from fairlead.errors import ClocksApartError
 from fairlead.store.engine import transaction
 
-#: Largest accepted difference between the clocks. Samples are about as far apart, and followers
-#: tolerate the same difference.
+#: Largest accepted difference between the clocks. One minute is the usual time between two samples,
+#: and consumers that follow plans tolerate the same difference.
 APART: Final = timedelta(minutes=1)
 
 

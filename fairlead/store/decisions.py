@@ -50,7 +50,7 @@ def propose(connection: Connection, drafts: Sequence[PlanDraft]) -> dict[str, in
 
     Returns
     -------
-    Group to version.
+    A mapping from each group to the version of its draft.
     """
     if not drafts:
         return {}
@@ -113,7 +113,7 @@ def insert_decisions(
     Parameters
     ----------
     versions
-        Group to the version of its draft.
+        Maps each group to the version of its draft.
     settings
         The source of the policies, stored with each decision; None: unknown.
     """
@@ -156,7 +156,7 @@ def insert_decisions(
 def stored_decisions(
     connection: Connection, decisions: Sequence[Decision], *, created: bool
 ) -> dict[str, StoredDecision]:
-    """Return the stored decision by group, for the groups and snapshots of these decisions."""
+    """Return decisions that are stored for the same groups and snapshots as these decisions."""
     snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
     times = [decision.snapshot_at for decision in decisions]
     if not times:
@@ -186,7 +186,7 @@ def stored_decisions(
 
 
 def set_aside(decision: Decision, why: str) -> StoredDecision:
-    """Return a failed decision in place of one that could not be stored."""
+    """Return a failed decision, in place of a decision that could not be stored."""
     return StoredDecision(
         group=decision.group,
         snapshot_id=decision.snapshot_id,

@@ -24,7 +24,7 @@ from fairlead.errors import (
 from fairlead.settings import PostgresSettings
 from fairlead.store.watched import WatchedConnection
 
-# Besides raising an error, psycopg logs warnings of its consequences, such as an aborted pipeline.
+# After it raises an error, psycopg also logs warnings, for example that a pipeline was aborted.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 _CONNECT_TIMEOUT_S: Final = 10
@@ -32,7 +32,7 @@ _SESSION: Final = {
     "timezone": "UTC",
     "lock_timeout": "60s",
     "statement_timeout": "10min",
-    # Ends a hanging planner's lock on a group. Longer than sending to Kafka can take.
+    # If a planner hangs, its lock on a group ends after this time. Sending to Kafka takes less.
     "idle_in_transaction_session_timeout": "5min",
     # Compiling a query on a table with a partition per day takes much longer than running it.
     "jit": "off",
@@ -107,7 +107,7 @@ def create_store_engine(
             "application_name": "fairlead",
             "client_encoding": "utf8",
             "connect_timeout": connect_timeout_s,
-            "options": " ".join(session + options),  # the last ones win: the URL's
+            "options": " ".join(session + options),  # options of the URL override the others
         },
     )
 

@@ -32,7 +32,8 @@ _STEPS_SINCE: Final = f"""{_STEPS}
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
 #: The first call of `read_steps` returns the steps of this period.
 _FIRST_PERIOD: Final = timedelta(minutes=10)
-#: Large tables have a LIMIT of their own; otherwise Postgres would read a month for the last hours.
+#: The queries on large tables have a LIMIT as well: otherwise Postgres would read a whole month
+#: even if only the events of the last hours are needed.
 _HISTORY: Final = """
 SELECT * FROM (
     (SELECT decided_at AS at, outcome AS event, version, NULL AS actor, reason
@@ -69,7 +70,7 @@ def read_history(
     """Return a group's events, the newest first; raises GroupError for an unknown group.
 
     Events are decisions without a plan, every step in the life of a plan, the last failed attempt
-    to send a plan, its adherence, freezes, and regressions.
+    to send a plan, measurements of adherence, freezes, and regressions.
     """
     require_group(engine, group)
     return read_rows(engine, _HISTORY, group=group, since=since, limit=limit)
@@ -81,8 +82,8 @@ def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
     Parameters
     ----------
     since
-        The snapshot that the last call returned; the steps of that call are left out. If None, or
-        from another database, return the steps of the last ten minutes.
+        The Postgres snapshot that the last call returned: only steps after it are returned. If it
+        is None or from another database, the steps of the last ten minutes are returned.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def freeze_plans(
 ) -> None:
     """Freeze a group; if it is frozen already, replace the reason.
 
-    Returns when no transaction that began before the freeze can record an outbox entry any more.
+    Waits for transactions that began before the freeze and could still record an outbox entry.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ def unfreeze_plans(
 ) -> None:
     """Unfreeze a group; see `freeze_plans`.
 
-    None ends the freeze of all groups, but not the freezes of single groups.
+    Group None ends the freeze of all groups, but not the freezes of single groups.
 
     Raises
     ------
     PlanStateError
-        There is no such freeze. Or the group's plans need four eyes, and the session's user is a
-        planner or not an approver.
+        There is no such freeze. Or a second person must approve the group's plans, and the
+        session's user is a planner, or is not an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))

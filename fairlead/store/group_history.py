@@ -116,7 +116,7 @@ def read_adoption(engine: Engine, group: str) -> list[Row]:
 
 
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
-    """Return the consumer time that partitions take, the largest first.
+    """Return how much time consumers need for each partition, the largest first.
 
     `partition` ("topic-number") selects a single partition.
     """
@@ -157,8 +157,8 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
     """Return the stored samples of a group, the oldest first, followed by its last sample.
 
-    Limits the stored samples to the newest `TIMES` and to `CELLS` partitions in total, but returns
-    at least two.
+    Returns at most the newest `TIMES` stored samples, and fewer if they have more than `CELLS`
+    partitions in total, but at least two.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 

@@ -90,8 +90,8 @@ LEFT JOIN LATERAL (
 WHERE CAST(:groups AS text[]) IS NULL OR known.group_id = ANY(CAST(:groups AS text[]))
 ORDER BY known.group_id
 """
-#: Data for ordering and filtering a list of all groups, and for its warnings. Reads the history
-#: only of groups that wait for a decision.
+#: Data for the list of all groups: for its order, its filters and its warnings. Reads the history
+#: of only those groups that wait for a decision.
 _STATES: Final = """
 SELECT known.group_id AS "group", found.diagnosis, found.since, found.last_seen, found.evidence,
        found.forecast_time_lag_s, found.loss_s, waiting.version AS waiting,
@@ -227,7 +227,7 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
     Raises
     ------
     GroupError
-        Nothing is stored of the group.
+        Nothing is stored about the group.
     PlanStateError
         The version does not exist.
     """
@@ -244,7 +244,7 @@ def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:
 
 
 def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[SnapshotCandidate]":
-    """Return the candidates of a snapshot, by ascending maximum lag of a member.
+    """Return the candidates of a snapshot, ordered by the largest lag that a member would have.
 
     A rollback's snapshot has no candidates.
     """
@@ -258,7 +258,10 @@ def read_candidates(engine: Engine, group: str, snapshot: str) -> "list[Snapshot
 
 
 def read_diff(engine: Engine, group: str, before: int, after: int) -> list[Row]:
-    """Return the partitions whose owner differs between two versions; raises as `read_plan`."""
+    """Return the partitions whose owners differ between two versions.
+
+    Raises the errors of `read_plan`.
+    """
     require_group(engine, group)
     return read_rows(engine, _DIFF, group=group, before=before, after=after)
 

@@ -1,4 +1,4 @@
-"""Lag history: rows of snapshots, stored with COPY.
+"""Lag history: stores the lag of each partition in each snapshot, with COPY.
 
 Belongs here: storing each snapshot once. Belongs elsewhere: computing lag (`fairlead.spark`).
 """
@@ -29,7 +29,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         seen,
     ).all()
     rows = lag
-    # Join only if necessary: a join takes a tenth of the time of storing.
+    # Join only if some snapshots are stored already: a join takes a tenth of the time of storing.
     if len(new) < len(seen):
         keys = pa.table(
             {

@@ -20,7 +20,7 @@ SELECT max(taken_at) AS at FROM (
     WHERE group_id = :group AND sampled_at <= coalesce(CAST(:at AS timestamptz), 'infinity')
 ) taken
 """
-#: As the time is exact, Postgres reads only the table partition of that day.
+#: Because `snapshot_at` is compared with `=`, Postgres reads only the table partition of one day.
 _LAG_OF_RUN: Final = """
 SELECT snapshot_at, topic, partition, member, begin_offset, end_offset, committed_offset, lag,
        lost, lost_at, arrival_rate, consumption_rate, time_lag_s, status, status IS NULL AS has_left
@@ -115,7 +115,7 @@ def read_lag(
     Raises
     ------
     GroupError
-        Nothing is stored of the group.
+        Nothing is stored about the group.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG + _LAG_ORDER, **_moment(engine, group, at), limit=limit)
@@ -126,10 +126,10 @@ def read_lag_by_member(
 ) -> list[Row]:
     """Return the lag of each member in a snapshot; partitions without an owner have member null.
 
-    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot, the member's `busy` share
-    as last reported, and its last known speed: `records_per_s`, and whether it was `measured` with
-    a backlog (otherwise it is a lower bound). `busy` and the speed are null for earlier snapshots,
-    since only their latest values are stored.
+    Each row has `partitions`, `lag` and `arrival_rate` in the snapshot; `busy`, the last reported
+    share of time in which the member was busy; and `records_per_s`, the member's last known speed.
+    `measured` is false if this speed is only a lower bound, because the member had no backlog.
+    Speeds and `busy` are null for earlier snapshots, because only the latest values are stored.
     """
     require_group(engine, group)
     return read_rows(engine, _LAG_BY_MEMBER, **_moment(engine, group, at), limit=limit)
@@ -150,8 +150,8 @@ def read_lag_by_topic(
 def read_statuses(engine: Engine, group: str, *, at: datetime) -> list[Row]:
     """Count the partitions with each status in the snapshot that was taken at this time.
 
-    Each row has the `status`, the number of `partitions`, and the names of the ten with the largest
-    lag, `heaviest`.
+    Each row has the `status`, the number of `partitions`, and `heaviest`: the names of the ten
+    partitions with the largest lag.
     """
     return read_rows(engine, _STATUSES, group=group, at=at)
 

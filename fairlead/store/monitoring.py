@@ -18,17 +18,17 @@ from fairlead.store.engine import transaction
 Rows = Sequence[Mapping[str, Any]]
 Readings = dict[str, Rows]
 
-#: Groups that were not sampled for this long are left out. A day longer than a week, the longest
-#: usual `cadence` of a policy.
+#: Groups that were not sampled for this long are left out. One day more than a week, which is the
+#: longest usual `cadence` of a policy.
 SEEN_WITHIN: Final = timedelta(days=8)
 #: Findings of a sample count as current for this long, even if several samples fail meanwhile.
 CURRENT_WITHIN: Final = timedelta(minutes=15)
 #: Number of intervals without a sample after which samples are overdue. It allows for one failed
 #: and one slow sample.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric; those with the slowest records are chosen.
+#: Maximum number of partitions with a metric: those whose records take longest to process.
 _MOST_PARTITIONS: Final = 10_000
-#: Shorter than Prometheus's scrape time-out of ten seconds.
+#: Time-out of a query; shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
 
 # LATERAL: Postgres searches an index once per group; otherwise it would read whole histories.
@@ -148,7 +148,7 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
         `catch_up_s`, `consumers_wanted`, `last_seen`, of groups sampled within `sampled_within`.
-        `holds` is always 1, the value of the metric for a diagnosis.
+        `holds` is always 1: the value of a Prometheus metric whose labels are the diagnosis.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work
@@ -215,7 +215,7 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
 
 @dataclass(frozen=True)
 class SampleAge:
-    """The last sample of all groups, and its age.
+    """Time and age of the last sample; each sample is of all groups.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class SampleAge:
     age
         The time since `began`, by the database's clock.
     interval
-        The time from the beginning of that sample to the beginning of the next.
+        The time from the beginning of the sample to the beginning of the next one.
     """
 
     began: datetime
@@ -238,7 +238,7 @@ class SampleAge:
 
 
 def last_sample(engine: Engine) -> SampleAge | None:
-    """Return the last sample of all groups; None before the first. Raises as `transaction` does."""
+    """Return when all groups were last sampled; None: never. Raises the errors of `transaction`."""
     with transaction(engine) as connection:
         row = connection.execute(text(_LAST_SAMPLE)).one_or_none()
     return None if row is None else SampleAge(row.sampled_at, row.age, row.apart)

@@ -5,9 +5,9 @@ elsewhere: the statements that end entries (`settlement`), sending (`fairlead.ka
 and the order of transactions and sending (`fairlead.workflows.reconciling`).
 
 Adding an entry changes an approved plan to `sending`. The plan becomes `published` after its record
-was sent, or `refused` if the topic refuses the record. After a crash in between, the entry is still
-there: the next reconciliation reads the topic and completes the entry. Sending a record again does
-not change the plan, so it needs no stored entry.
+was sent, or `refused` if Kafka rejects the record. After a crash in between, the entry is still
+there: the next reconciliation reads the topic and completes the entry. If a record is sent again,
+the plan does not change, so no entry is stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ HANGS: Final = "60s"
 
 @dataclass(frozen=True)
 class PartitionLock:
-    """A locked partition of the plan topic; `number` increases each time it is locked."""
+    """A locked partition of the plan topic; `number` increases whenever the partition is locked."""
 
     topic: str
     partition: int
@@ -114,7 +114,7 @@ class Turn:
             )
             for request in possible
         ]
-        # A new epoch is stored before it is sent, so that no later epoch can be lower.
+        # Store a new epoch before it is sent: then later epochs are higher, even after a crash.
         begin_epochs(
             connection,
             {request.group: epochs[request.group] for request in possible if request.beyond},
@@ -222,13 +222,13 @@ class Outbox:
     def confirm(self, sent: Mapping[str, tuple[OutboxEntry, PublishedRecord]]) -> None:
         """Record that entries were sent; skip entries whose outcome was recorded before.
 
-        `confirm`, `refuse` and `discard` skip groups that another open transaction has locked. The
-        next reconciliation finds their records in the topic.
+        `confirm`, `refuse` and `discard` skip groups that another open transaction has locked: the
+        next reconciliation finds the records of these groups in the topic.
         """
         self._settle(sent, confirm)
 
     def refuse(self, refused: Mapping[str, tuple[OutboxEntry, str]], lock: PartitionLock) -> None:
-        """Record that the topic refused entries, with the reasons; their plans become `refused`.
+        """Record that Kafka rejected entries, with the reasons; their plans become `refused`.
 
         Raises
         ------

@@ -12,8 +12,8 @@ from fairlead.domain.records import StoredPlan
 from fairlead.store.published_records import PublishedRecord
 from fairlead.wire.record import Kind
 
-#: For each kind of record: the plan's states in which the record can be sent, its state while the
-#: record is being sent, and its state afterwards.
+#: For each kind of record: the states of a plan in which the record can be sent, the plan's state
+#: while the record is being sent, and the plan's state afterwards.
 POSSIBLE: Final = {"plan": ("approved", "published"), "withdrawn": ("published", "withdrawn")}
 ON_ITS_WAY: Final[dict[Kind, str]] = {"plan": "sending", "withdrawn": "published"}
 FOLLOWED: Final[dict[Kind, str]] = {"plan": "published", "withdrawn": "withdrawn"}
@@ -30,7 +30,7 @@ class OutboxEntry:
     kind
         `plan` to publish the version, `withdrawn` to withdraw it.
     epoch, lease_until
-        The record's epoch and lease.
+        The record's epoch, and the time at which its lease ends.
     again
         Whether the record is sent again, which does not change the plan's state.
     reason, actor
@@ -58,7 +58,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True)
 class PublishRequest:
-    """A record to send, if the plan's state allows it once the group is locked.
+    """A record to send if, after the group is locked, the plan's state still allows that.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Standing:
     followed
         The published version; without one, the version whose withdrawal is the last record.
     record
-        The last record that the database has recorded as sent.
+        The last record that is stored as sent.
     """
 
     group: str

@@ -70,7 +70,7 @@ from fairlead.store.shared_statements import (
 
 #: Maximum number of groups whose plans are ended in one transaction.
 _AT_ONCE: Final = 500
-#: As the time is exact, Postgres reads only the table partition of that day.
+#: Because `snapshot_at` is compared with `=`, Postgres reads only the table partition of one day.
 _LAG: Final = text("""
     SELECT topic, lag, status FROM fairlead_raw.partition_lag
     WHERE group_id = :group AND snapshot_at = :newest AND status IS NOT NULL
@@ -122,15 +122,16 @@ class PlanStore:
         """Store decisions, at most one per group; drafts become the groups' next versions.
 
         One transaction locks the groups and writes decisions, plans with their moves, candidates
-        and balances. If a new plan replaces a proposed plan, the proposed plan expires. If it
-        replaces an approved plan that was not published, that plan becomes stale.
+        and balances. A new plan ends the group's open plan: a proposed plan becomes `expired`, an
+        approved plan that is not published becomes `stale`.
 
         Returns
         -------
-        A StoredDecision for each decision, in the same order. If the snapshot has a stored decision
-        already, that decision is returned, so a repeated run does not propose a plan twice. If
-        another open transaction has locked a group, or Postgres does not accept one of the group's
-        values, nothing is stored for the group; a failed decision with the reason is returned.
+        A StoredDecision for each decision, in the same order. If a decision is already stored for
+        the group and snapshot, the stored decision is returned, so a repeated run does not propose
+        a plan twice. If another open transaction has locked a group, or Postgres does not accept
+        one of the group's values, nothing is stored for the group, and a failed decision with the
+        reason is returned.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
@@ -181,8 +182,8 @@ class PlanStore:
         Raises
         ------
         PlanStateError
-            The version does not exist, is not proposed, has expired, or needs four eyes; or the
-            reason is blank.
+            The version does not exist, is not proposed, has expired, or needs another approver; or
+            the reason is blank.
         TamperedPlanError
             The version's document has another hash.
         """
@@ -205,8 +206,8 @@ class PlanStore:
 
         Returns
         -------
-        Group to the reason why its plan could not be approved, for example because a person
-        rejected it.
+        A mapping from groups to the reasons why their plans could not be approved, for example
+        because a person rejected them.
         """
         refused: dict[str, str] = {}
         with transaction(self._engine) as connection:
@@ -228,7 +229,7 @@ class PlanStore:
     def reject(
         self, group: str, version: int, *, reason: str, actor: str | None = None
     ) -> StoredPlan:
-        """Reject a proposed plan; raises PlanStateError if it is not proposed."""
+        """Reject a proposed plan; raises PlanStateError if the plan has another state."""
         function = func.fairlead.reject_plan(group, version, reason, actor)
         return self._decide(function, group, version)
 
@@ -298,8 +299,9 @@ class PlanStore:
     def last_decisions(self) -> dict[str, datetime]:
         """Return the time of each group's last decision that did not fail.
 
-        Decisions on snapshots with a future time, from a clock that was ahead, are compared by the
-        time of the decision, so that they do not hide later decisions.
+        Usually this is the decision on the newest snapshot. But if a wrong clock has dated a
+        snapshot in the future, the times of the decisions are compared, so that this snapshot does
+        not hide later decisions.
         """
         of_group = (
             DecisionRow.group_id == ConsumerGroup.group_id,
@@ -348,7 +350,7 @@ class PlanStore:
             return list(groups)
 
     def unobserved(self, plans: Iterable[StoredPlan]) -> set[tuple[str, int]]:
-        """Return (group, version) of the plans whose adoption was never recorded."""
+        """Return (group, version) of the plans for which no adherence was ever stored."""
         keys = {(plan.group, plan.version) for plan in plans}
         adoption = select(LastAdoption.group_id, LastAdoption.version)
         with transaction(self._engine) as connection:
@@ -389,7 +391,7 @@ class PlanStore:
         Parameters
         ----------
         findings_by_group
-            Group to the time of its sample, and its findings.
+            Maps each group to the time of its sample, and its findings.
         requests
             Plan requests of the groups that need a plan.
         """
@@ -436,7 +438,8 @@ class PlanStore:
 
         Returns
         -------
-        Whether the plan became stale; not if it is no longer approved, or its group is locked.
+        True if the plan became stale. False if the plan is no longer approved, or another
+        transaction has locked the group.
         """
         with transaction(self._engine) as connection:
             free = lock_groups(connection, [plan.group])

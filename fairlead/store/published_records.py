@@ -24,7 +24,7 @@ class PublishedRecord:
     Parameters
     ----------
     epoch, lease_until
-        The record's epoch and lease.
+        The record's epoch, and the time at which its lease ends.
     topic, partition, record_offset
         The position of the record.
     """
@@ -42,7 +42,7 @@ class PublishedRecord:
 
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
-    """Return the last record of each group that the database has recorded as sent."""
+    """Return the last record of each group that is stored as sent."""
     columns = [getattr(LastRecord, field.name) for field in fields(PublishedRecord)]
     rows = connection.execute(
         select(LastRecord.group_id, *columns).where(among(LastRecord.group_id, groups))
@@ -60,7 +60,7 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
     Parameters
     ----------
     beyond
-        Group to an epoch that the next epoch must exceed; None: no new epoch is needed.
+        Maps each group to an epoch that the next epoch must exceed; None: no new epoch is needed.
     """
     known = {
         row.group_id: row
@@ -83,7 +83,7 @@ def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[
 
 def begin_epochs(connection: Connection, epochs: Mapping[str, int]) -> None:
     """Store the new epochs of records that will be sent again."""
-    for group, epoch in epochs.items():  # few: another writer has sent their records
+    for group, epoch in epochs.items():  # few groups need a new epoch, so one statement for each
         connection.execute(
             update(LastRecord).where(LastRecord.group_id == group).values(epoch=epoch)
         )
@@ -105,7 +105,7 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= LastRecord.epoch,  # ignores delayed publishers
+            where=new.excluded.epoch >= LastRecord.epoch,  # else it is from a delayed publisher
         ),
         rows,
     )

@@ -19,7 +19,10 @@ _NAMES: Final = 20_000
 
 
 def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
-    """Run a statement in its own transaction and return its rows; raises as `transaction`."""
+    """Run a statement in its own transaction, and return the rows.
+
+    Raises the errors of `transaction`.
+    """
     with transaction(engine) as connection:
         result = connection.execute(text(statement), parameters)
         keys = tuple(result.keys())
@@ -27,7 +30,7 @@ def read_rows(engine: Engine, statement: str, **parameters: Any) -> list[Row]:
 
 
 def require_group(engine: Engine, group: str) -> None:
-    """Raise GroupError if nothing is stored of a group; the message suggests a similar name."""
+    """Raise GroupError if nothing is stored about a group; the message suggests a similar name."""
     statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
     if not read_rows(engine, statement, group=group):
         names = read_group_names(engine, limit=_NAMES)

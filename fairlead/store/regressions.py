@@ -21,7 +21,7 @@ _BACK_OFFS: Final = text("""
     SELECT group_id, version, back_off_until, evidence FROM fairlead.back_off
     WHERE CAST(:groups AS text[]) IS NULL OR group_id = ANY(:groups) ORDER BY group_id
 """)
-#: Leaves out versions with a later rollback, since a person may have rejected that rollback.
+#: Leaves out versions for which a rollback was proposed already: a person may have rejected it.
 _OPEN: Final = text("""
     SELECT said.group_id, said.version, said.back_to, said.automatic, said.evidence
     FROM fairlead_raw.regression said
@@ -37,7 +37,7 @@ _OPEN: Final = text("""
 
 @dataclass(frozen=True)
 class BackOff:
-    """A period after a regression in which a group gets no plan with moves.
+    """A period after a regression in which a group gets no plan that moves partitions.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ from sqlalchemy import Engine, text
 
 from fairlead.store.engine import transaction
 
-#: Statements that list and drop days of history, and delete other rows. Each has a transaction.
+#: Statements that list and drop days of history, and delete other rows. Each runs in its own
+#: transaction.
 _HISTORIES: Final = "SELECT DISTINCT history FROM fairlead.history_days() ORDER BY history"
 _DAYS: Final = """
 SELECT day, CAST(sum(bytes) AS bigint) FROM fairlead.history_days() GROUP BY day ORDER BY day
@@ -51,7 +52,7 @@ class Pruned:
     days
         The dropped days of history, oldest first.
     rows
-        Number of other deleted rows, by a description of their kind.
+        Maps the description of a kind of rows to the number of deleted rows of this kind.
     """
 
     days: tuple[HistoryDay, ...]

@@ -41,7 +41,7 @@ def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set
     for entry in entries:
         state, row = states.get((entry.group, entry.plan.version)), rows.get(entry.group)
         if entry.again:
-            if state == FOLLOWED[entry.kind]:  # else another plan has replaced it
+            if state == FOLLOWED[entry.kind]:  # else another plan has replaced the entry's plan
                 pending.add(entry.group)
         elif row is not None and (row.kind, row.version, row.epoch) == entry.key:
             if state == ON_ITS_WAY[entry.kind]:
@@ -73,7 +73,7 @@ def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRe
 
 
 def _supersede(connection: Connection, versions: Mapping[str, int]) -> None:
-    """Change the groups' published plans to `superseded`; `versions`: group to the new version."""
+    """Change groups' published plans to `superseded`; `versions` maps groups to new versions."""
     older = connection.execute(
         select(Plan.group_id, Plan.version).where(
             Plan.group_id.in_(list(versions)), Plan.state == "published"

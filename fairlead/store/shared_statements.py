@@ -83,8 +83,8 @@ def lock_groups(connection: Connection, groups: Iterable[str]) -> set[str]:
 
     Returns
     -------
-    The locked groups. Groups that another transaction, for example a person's, still locks are left
-    out; the next run tries them again.
+    The locked groups. Groups that another transaction still locks are left out; the next run tries
+    to lock them again.
     """
     ascending = literal(sorted(set(groups)), ARRAY(Text))
     locked = func.fairlead_raw.lock_groups(ascending, PATIENCE).column_valued()
@@ -107,7 +107,7 @@ def close_open_plans(
     Parameters
     ----------
     reasons
-        Group to the reason why its plan ends.
+        Maps each group to the reason why its plan ends.
     conditions
         Only plans that satisfy all conditions are ended.
 
@@ -177,7 +177,7 @@ def find_plans(connection: Connection, *conditions: ColumnElement[bool]) -> list
 def plans_at(
     connection: Connection, keys: Sequence[tuple[str, int]]
 ) -> dict[tuple[str, int], StoredPlan]:
-    """Return the plans with these keys: (group, version) to plan."""
+    """Return a mapping from these keys (group and version) to their plans."""
     if not keys:
         return {}
     plans = find_plans(

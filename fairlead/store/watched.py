@@ -35,7 +35,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     patience_s = 10.0
 
     def wait(self, gen: Generator[Any, Any, _Value], *args: Any, **kwargs: Any) -> _Value:
-        """Wait for the server as psycopg does, but check that it answers if it is silent for long.
+        """Wait for the server as psycopg does; if it is silent for long, check that it answers.
 
         Raises
         ------

@@ -22,8 +22,8 @@ from fairlead.wire.fit import fit
 
 #: Seconds between two checks.
 CHECK_EVERY_S: Final = 1.0
-#: Seconds after which a member that keeps partitions of other members is reported: twice the
-#: default `heartbeat.interval.ms`.
+#: If a member keeps partitions planned for other members for this many seconds, the member is
+#: reported. Twice the default `heartbeat.interval.ms`.
 HELD_UP_S: Final = 6.0
 #: Seconds that consumers have to rejoin after a publication.
 PATIENCE_S: Final = 20.0
@@ -67,12 +67,12 @@ def compare(
     plan
         The published plan.
     owned
-        Live member to its partitions.
+        Maps each live member to its partitions.
     subscriptions
-        Live member to its topics. Default: its topics in the plan, or all topics if it is not in
-        the plan.
+        Maps each live member to its topics. Default: the member's topics in the plan, or all topics
+        if the member is not in the plan.
     partition_counts
-        Topic to its present number of partitions; None: the numbers in the plan.
+        Maps each topic to its present number of partitions; None: the numbers in the plan.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Observed:
     error
         Why the assignment could not be read.
     holders
-        Members that owned partitions planned for others at every check.
+        Members that owned partitions planned for other members at every check.
     held_s
         Seconds from the first check to the last.
     """
@@ -243,7 +243,7 @@ def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupEr
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return the new check; its `holders` are those members that every check so far has found."""
+    """Return the new check, with the `holders` that all checks so far have in common."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)

@@ -33,22 +33,24 @@ def roll_back_regressions(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> list[StoredPlan]:
-    """Record published plans that made their groups worse, and propose to roll these back.
+    """Record published plans that made their groups worse, and propose rollbacks of these plans.
 
-    If the policy approves plans automatically, the rollback is approved even if it does not meet
-    other conditions, such as an improvement. Under other policies rollbacks wait for a person. Also
-    proposes the rollbacks that an earlier call did not propose because of a crash.
+    If the policy approves plans automatically, the rollback is approved immediately: the policy's
+    conditions for approval, such as a minimum improvement, do not apply. With other policies,
+    rollbacks wait for a person. Also proposes rollbacks that an earlier call did not propose
+    because of a crash.
 
     Parameters
     ----------
     regressions
-        Group to its possible regression; uncertain regressions are ignored.
+        Maps each group to its possible regression; uncertain regressions are ignored.
     live
         Returns the present description of a group.
 
     Returns
     -------
-    The new versions. For a group's first plan there is none: the publication pass withdraws it.
+    The new versions. If a group's first plan caused a regression, there is no version to return to,
+    and the publication pass withdraws the plan.
     """
     sure = {group: analysed for group, analysed in regressions.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():

@@ -1,7 +1,7 @@
 """Delivery: the records that the reconciler sends and reads back.
 
-Belongs here: options of records, creating a record, reading a record as followers do. Belongs
-elsewhere: the order of records (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, and reading a record as consumers that follow
+plans do. Belongs elsewhere: the order of records (`reconciling`), Kafka (`fairlead.kafka`).
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class PublishOptions:
     lease
         Time for which consumers follow a plan without renewal.
     signer
-        Signs the records; None: they are not signed.
+        Signs the records; None: records are not signed.
     """
 
     lease: timedelta
@@ -39,7 +39,7 @@ class PublishOptions:
         return cls(settings.lease, settings.signer)
 
     def verifier(self) -> Verifier | None:
-        """Return the verifier of the planner's own records; None: they are not signed."""
+        """Return the verifier of the planner's own records; None: records are not signed."""
         return None if self.signer is None else self.signer.verifier()
 
     def outgoing(self, entry: OutboxEntry, origin: Origin) -> Outgoing:
@@ -61,7 +61,7 @@ class PublishOptions:
 
 
 def accepted(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
-    """Read a record as followers do; None: followers refuse it."""
+    """Read a record as consumers that follow plans do; return None if they refuse the record."""
     if record.value is None:
         return None
     try:

@@ -36,7 +36,7 @@ from fairlead.errors import InvalidPlanError, TamperedPlanError
 
 _log = logging.getLogger(__name__)
 
-#: Minimum number of groups for which several processes are used. Each takes seconds to start.
+#: Minimum number of groups for which several processes are used: a process needs seconds to start.
 MANY: Final = 1_000
 
 #: Kafka's name for the state of a group without members.
@@ -58,11 +58,11 @@ class Diagnosed:
     Parameters
     ----------
     findings
-        Group to the time of its sample, and its findings.
+        Maps each group to the time of its sample, and its findings.
     requests
-        Group to its request for a plan, if a plan is worth its cost.
+        Maps groups to requests for a plan; only groups for which a plan is worth its cost.
     worse
-        Group to the regression that its published plan or rollback seems to have caused.
+        Maps each group to the regression that its published plan or rollback seems to have caused.
     """
 
     findings: dict[str, tuple[datetime, Findings]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def diagnose(
     policies
         The policies of the settings.
     memory
-        Stored memories of the groups.
+        What earlier analyses have stored about the groups, such as the speeds of members.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups with samples that go back by `history`; only log errors of single groups."""
+    """Analyse groups with samples of the period `history`; errors of a group are only logged."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed
@@ -202,10 +202,10 @@ def members_changed(
     seen: Sequence[pa.Table],
     published: Sequence[StoredPlan],
 ) -> dict[str, PlanRequest]:
-    """Return the requests, with the changes of members since the published plan as reasons.
+    """Add to the reasons of plan requests how the members changed since the published plan.
 
-    Followers fit a plan to the present members. A request for a plan means that this was not
-    enough.
+    Consumers adapt a plan to the present members. If a group needs a new plan nevertheless, the
+    changes of members are a likely reason.
 
     Parameters
     ----------

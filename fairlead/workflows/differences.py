@@ -33,7 +33,7 @@ class Difference:
     plan
         The published or withdrawn version.
     what
-        The difference.
+        Description of the difference.
     beyond
         An epoch that the next record's epoch must exceed; None: the epoch stays the same.
     """
@@ -50,7 +50,7 @@ def differences(
     topic: PlanTopic,
     verifier: Verifier | None,
 ) -> list[Difference]:
-    """Compare each group's newest record with the version that was published or withdrawn last.
+    """Return how newest records differ from the versions that were published or withdrawn last.
 
     Groups with a pending record are left out.
 
@@ -86,14 +86,14 @@ def by_partition(
 def compare(
     group: Standing, record: Record | None, origin: Origin, verifier: Verifier | None
 ) -> Difference | None:
-    """Compare a group's newest record with the database; None if they agree."""
+    """Return how a group's newest record differs from the database; None if both agree."""
     plan, sent = group.followed, group.record
     if plan is None or sent is None:
         return None
     read = None if record is None else accepted(record, origin, verifier)
-    unsigned = verifier is None  # followers then accept tombstones
+    unsigned = verifier is None  # without signatures, consumers accept tombstones
     if record is not None and unsigned and record.tombstone > min(record.began, sent.record_offset):
-        # Followers have dropped the plan, and ignore the same version in the same epoch.
+        # Consumers have dropped the plan. Without a new epoch, they would ignore the same version.
         return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)
     if read is None:
         what = "the topic has no record of it" if record is None else "followers refuse its record"

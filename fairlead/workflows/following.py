@@ -124,7 +124,7 @@ def send_members(
         Present descriptions of groups that brokers assign. Groups without members, and groups
         whose assignor follows no plans, are skipped.
     topics
-        Topic to its id and number of partitions.
+        Maps each topic to its id and number of partitions.
     """
     at = datetime.now(UTC)
     now = {

@@ -42,7 +42,7 @@ def report_on_keys(
     Raises
     ------
     TopicError
-        The topic cannot be sampled, or has no such partition.
+        The topic cannot be sampled, has no partition `partition`, or has `to` partitions already.
     GroupError
         The group does not read the topic, or too little is known about it.
     KafkaUnavailableError

@@ -64,8 +64,8 @@ def carry_out(
     - A waiting version still fits the group, and the draft would also wait for a person, but lacks
       the improvement that the policy requires: people need not review the same plan again.
     - A version was made from a newer snapshot.
-    - The group does not follow the published version, which has the same assignment as the draft,
-      or would be as good. The group would not follow a new version either.
+    - The group does not follow the published version, and this version has the same assignment as
+      the draft or is good enough. The group would not follow a new version either.
     - The group is in back-off because a plan caused a regression, and the draft moves partitions.
 
     Parameters
@@ -106,14 +106,14 @@ def _weighed(
     published: StoredPlan | None,
     now: datetime,
 ) -> Weighed:
-    """Return the decision to store, given the present versions, and the policy's answer."""
+    """Return the decision to store and the policy's answer, given the group's present versions."""
     if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy's shadow mode has changed: replace the version
     answer = weigh(draft, policy, draft.statuses, now)
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # if the snapshot is the same, a step is repeated
+    ):  # if both are from the same snapshot, a run is repeating its step
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)
@@ -217,7 +217,8 @@ def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
     """Return why a present version is enough; "" if the draft is better.
 
     The version is enough if, in the present forecast, it brings the group within the objective.
-    If not, the draft must be better by at least the policy's minimum improvement, and by `BETTER`.
+    Otherwise the draft is better only if it improves the forecast by at least `BETTER`, and by at
+    least the policy's minimum improvement.
     """
     if _owners(plan) == _owners(draft):
         return "which gives the same assignment"

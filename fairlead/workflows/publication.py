@@ -84,7 +84,7 @@ def publish_groups(
 
     Returns
     -------
-    Group to the answer to its request from a page, and the steps of the pass.
+    A mapping from groups to the answers to their requests from pages, and the steps of the pass.
     """
     patience_s = settings.kafka.request_timeout_s
     if at_most_s is not None:
@@ -96,8 +96,8 @@ def publish_groups(
         kafka = settings.kafka.model_copy(update={"request_timeout_s": request_timeout_s})
         options, now = PublishOptions.of(kafka), datetime.now(UTC)
         with KafkaGateway(kafka) as gateway, PlanTopic(kafka) as topic:
-            # Create the topic even if there is no plan yet. Otherwise followers would ask for it at
-            # growing intervals, and its errors would be known only after a plan is approved.
+            # Create the topic even if there is no plan yet. Otherwise consumers would look for the
+            # topic at growing intervals, and errors would appear only after a plan is approved.
             topic.ensure()
             answers.update(
                 take_up(

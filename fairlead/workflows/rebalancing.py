@@ -61,7 +61,7 @@ class BrokerPlan:
     plan
         The document.
     counts
-        Topic to number of partitions now.
+        Maps each topic to its present number of partitions.
     """
 
     plan: PlanDocument
@@ -98,7 +98,7 @@ def trigger_rebalances(
     Parameters
     ----------
     goals
-        Group to the plan that it should follow.
+        Maps each group to the plan that it should follow.
     describe
         Returns the coordinators' descriptions of groups.
     settings
@@ -173,7 +173,7 @@ class _Round:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups; finish those that agree with their plan or never will."""
+        """Describe the pending groups; finish groups that agree with their plans or never will."""
         pending = [group for group in self.goals if group not in self.done]
         try:
             descriptions = self.describe(pending) if pending else {}

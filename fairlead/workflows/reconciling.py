@@ -8,8 +8,8 @@ if a process dies or freezes between two steps. Belongs elsewhere: choosing the 
 A publisher locks the partition's row, fences earlier publishers, and commits its entries in the
 session that holds the lock, so that no other publisher can fence in between. A publisher that froze
 before the commit has lost the lock, and cannot commit. A publisher that froze after the commit is
-fenced, and cannot send. It also cannot record that a record was not sent, because its turn is over:
-another publisher may have sent this record.
+fenced, and cannot send. Neither can such a publisher store that a record was not sent, because
+another publisher may have sent the record in the meantime.
 
 ==================  ===================  ==================================  =====================
 step                state of the plan    done by                             after a crash
@@ -18,8 +18,8 @@ step                state of the plan    done by                             aft
 `OutboxEntry`       sending              `Turn.add`: Postgres commits        sent, or stale
 record in topic     sending              `PlanChannel.send`: Kafka commits   published
 `PublishedRecord`   published            `Outbox.confirm`: Postgres commits
-(the topic          refused              `Outbox.refuse`: Postgres commits
-refuses the record)
+(Kafka rejects      refused              `Outbox.refuse`: Postgres commits
+the record)
 ==================  ===================  ==================================  =====================
 
 A withdrawal has the same steps: its plan stays `published` until it is `withdrawn`. A record that
@@ -60,7 +60,8 @@ from fairlead.wire.record import Kind
 from fairlead.workflows.delivery import PublishOptions, accepted
 from fairlead.workflows.differences import by_partition, compare
 
-#: Maximum number of groups in one request for descriptions, so that these are recent when used.
+#: Maximum number of groups in one request for descriptions. Small, so that the descriptions are
+#: still recent when they are used.
 AT_ONCE: Final = 100
 #: Maximum steps of a group in a pass: finish a pending record, send a plan, check that no step is
 #: left.
@@ -95,10 +96,11 @@ class StepResult:
     kind
         The record's kind.
     passing
-        Whether the reason of an alarm is temporary.
+        Whether the reason why nothing was sent is temporary.
     hidden_from
         Offset from which another producer's open transaction hides records; None: this record is
-        visible. If it is hidden, the pass ends for its group, to avoid sending the record again.
+        visible. If the record is hidden, the pass ends for the group: a further step would not find
+        the record in the topic, and would send it again.
     """
 
     group: str
@@ -141,7 +143,7 @@ class StepResult:
 
     @property
     def refused(self) -> bool:
-        """Whether the topic refused a new version, which ends its plan."""
+        """Whether a new version was discarded or rejected by Kafka; it will never be sent."""
         return self.action in {Action.SEND, Action.DISCARD} and self.record is None
 
     @property
@@ -217,7 +219,7 @@ def withdraw(
     reason: str,
     actor: str | None = None,
 ) -> StepResult:
-    """Withdraw a group's published plan: its consumers return to their fallback.
+    """Withdraw a group's published plan: its consumers return to their fallback assignor.
 
     Plans of the group that wait for approval or publication end as well. The next planning run may
     propose another plan: exclude the group from discovery to prevent that.
@@ -234,7 +236,7 @@ def withdraw(
     PlanStateError
         The group has no published plan, or an earlier record is still pending.
     StalePlanError
-        The topic refuses the record.
+        Kafka rejects the record.
     KafkaUnavailableError
         Kafka does not answer; the plan stays published until the next pass.
     """
@@ -291,7 +293,7 @@ class _Pass:
         newest: Mapping[str, Record],
         freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
-        """Decide on groups of a partition, and send their records in one turn."""
+        """Decide on the next steps of groups in a partition, and send their records in one turn."""
         names = [group.group for group in groups if self._depends_on_members(group, freezes)]
         described = self.live(names) if names else {}
         requests: list[PublishRequest] = []
@@ -333,7 +335,7 @@ class _Pass:
         described: _Described,
         freezes: Sequence[Freeze],
     ) -> tuple[StepResult | None, PublishRequest | None]:
-        """Decide on a group without a pending record.
+        """Decide on the next step of a group that has no pending record.
 
         Returns
         -------
@@ -400,7 +402,7 @@ class _Pass:
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
         """Confirm entries found in the topic, discard those that do not fit, return the others.
 
-        An entry counts as sent even if its record was replaced: followers may have read the record.
+        An entry counts as sent even if its record was replaced: consumers may have read the record.
         """
         outbox = self.plans.outbox()
         outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries

@@ -52,8 +52,8 @@ def rollback(
     store
         The plan store.
     group, version
-        The group, and the version to return to. It must have been followed, since a rollback is
-        sent even if the group is frozen.
+        The group, and the version to return to. The version must have been published once, because
+        a rollback is sent even if the group is frozen.
     policy
         The group's policy, which defines expiry and approval of the new version.
     live

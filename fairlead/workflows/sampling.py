@@ -35,7 +35,8 @@ from fairlead.workflows.sampling_interval import interval
 
 _log = logging.getLogger(__name__)
 
-#: Maximum groups in a request, so that only seconds pass between reading commits and end offsets.
+#: Maximum number of groups in a request. Small, so that a group's end offsets are read only seconds
+#: after its commits.
 GROUPS_AT_ONCE: Final = 500
 
 
@@ -78,7 +79,7 @@ def take(
     Parameters
     ----------
     store
-        The store of the groups' memories, the plans that brokers follow, and the diagnoses; None:
+        The store of diagnoses, plans, and what earlier analyses have stored about the groups. None:
         groups are not diagnosed.
 
     Returns
@@ -95,7 +96,7 @@ def take(
         The database does not answer. The sample is written, but not analysed.
     """
     if store is not None:
-        with suppress(StoreUnavailableError):  # raised below, after the sample is written
+        with suppress(StoreUnavailableError):  # the error occurs again after the sample is written
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     sample_id = new_snapshot_id(began)
@@ -118,7 +119,7 @@ def take(
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # record the cost even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
-        # A partition that several groups read counts for each group.
+        # A partition that several groups read is counted once for each of these groups.
         partitions = sum(pc.list_value_length(sample["end"]).to_pylist())
         taken = Taken(began, took_s, sample.num_rows, partitions, analysed_s)
         archive.note(taken)

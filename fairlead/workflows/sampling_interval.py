@@ -9,8 +9,8 @@ from typing import Final
 from fairlead.archive import Taken
 from fairlead.settings import SamplingSettings
 
-#: Share of the interval by which a sample may be early: half the time between two ticks, since an
-#: interval has three ticks.
+#: Share of the interval by which a sample may be early. Dagster's sensor checks three times per
+#: interval (at each tick), and this share is half the time between two ticks.
 _EARLY: Final = 1 / 6
 #: Maximum share of the time that the analysis may take.
 _ANALYSING: Final = 0.5

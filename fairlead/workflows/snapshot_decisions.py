@@ -19,7 +19,8 @@ from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.proposal import Outcome, carry_out
 
-#: Maximum decisions in a transaction, so that other transactions do not wait long for a group.
+#: Maximum number of decisions per transaction. With more, other transactions would wait too long
+#: for a group.
 AT_ONCE: Final = 500
 
 

@@ -17,7 +17,7 @@ from fairlead.store.models.plan import KnownGroup
 
 
 class MemberCapacity(Base):
-    """Speeds of members, as last measured; forecasts use them."""
+    """Last measured speed of each member, used by forecasts."""
 
     __tablename__ = "member_capacity"
     __table_args__ = (CheckConstraint("records_per_s >= 0", name="records_per_s"),)

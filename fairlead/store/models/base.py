@@ -70,7 +70,8 @@ class Base(DeclarativeBase):
     def __init_subclass__(cls, **options: Any) -> None:
         """Create a model's table and its comments.
 
-        The table's comment is the docstring; a column without a comment gets the figure's meaning.
+        The table's comment is the docstring. A column without a comment gets the meaning of the
+        figure with the column's name.
         """
         super().__init_subclass__(**options)
         table = cast("Table", cls.__table__)

@@ -83,7 +83,7 @@ class _Adoption:
 
 
 class PlanAdoption(_Adoption, Base):
-    """History of how much of its published plan each group follows."""
+    """History of each group's adherence to its published plan."""
 
     __tablename__ = "plan_adoption"
     __table_args__ = (
@@ -94,20 +94,20 @@ class PlanAdoption(_Adoption, Base):
 
 
 class LastAdoption(_Adoption, Base):
-    """Last observation of how much of each plan its group follows; kept as long as the plan."""
+    """Last measurement of the adherence to each plan; kept as long as the plan."""
 
     __tablename__ = "last_adoption"
     __table_args__ = (PrimaryKeyConstraint("group_id", "version"), of_plan())
 
 
 class GroupDay(Base):
-    """Daily summary of each group: decisions by outcome, worst balance and forecast, rebalances."""
+    """Daily summary of each group: numbers of decisions and rebalances, worst balance, forecast."""
 
     __tablename__ = "group_day"
     __table_args__ = (
         Index("group_day_day_idx", "day"),
         {
-            # Free space, so that today's rows stay on their page when samples update them.
+            # Leave space in pages, so that a row stays on its page when a sample updates the row.
             "postgresql_with": {"fillfactor": 60},
         },
     )
@@ -171,7 +171,7 @@ class GroupSampleLast(_Sample, Base):
 
 
 class LastSample(Base):
-    """Time of the last sample of all groups; one row."""
+    """Time when all groups were last sampled; one row."""
 
     __tablename__ = "last_sample"
     __table_args__ = (CheckConstraint("single", name="single"),)
@@ -184,7 +184,7 @@ class LastSample(Base):
 
 
 class LagSnapshot(Base):
-    """The snapshots of each group that have rows in partition_lag."""
+    """Snapshots with rows in partition_lag, for each group."""
 
     __tablename__ = "lag_snapshot"
     __table_args__ = (

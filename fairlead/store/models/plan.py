@@ -54,7 +54,7 @@ KnownGroup = Annotated[
 
 
 class Plan(Base):
-    """All versions of all groups' plans. Only a version's state changes, by a plan_event."""
+    """All versions of all groups' plans. Only the column `state` can change."""
 
     __tablename__ = "plan"
     __table_args__ = (
@@ -123,7 +123,7 @@ def of_plan() -> ForeignKeyConstraint:
 
 
 class FourEyes(Base):
-    """Groups whose plans need four eyes; only the owner of the schema may change this table."""
+    """Groups whose plans a second person must approve; written only by the schema's owner."""
 
     __tablename__ = "four_eyes"
 
@@ -362,7 +362,7 @@ class CandidatePlan(MeasuredBalance, Base):
 
 
 class PlanPruned(Base):
-    """Number of versions of each group that pruning removed: neither followed nor rejected."""
+    """Number of pruned versions of each group. Versions that were followed or rejected are kept."""
 
     __tablename__ = "plan_pruned"
 
