@@ -11,7 +11,7 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# Number of members with the fewest partitions that are tried as receivers of a partition.
+# To even out loads, partitions are offered to this number of members: those with the fewest.
 _TAKERS = 8
 
 
@@ -78,12 +78,15 @@ def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
 
 
 def _hand_on(problem: Problem, more: Mask, loads: Int64) -> bool:
-    """Even out the loads: members with too many partitions pass some of `more` to other members.
+    """Even out the loads: members with too many partitions pass partitions to other members.
+
+    A member passes only the additional partitions that it got in `_deal_rest`.
 
     Parameters
     ----------
     more, loads
-        From `_deal_rest`; changed in place.
+        Which members have an additional partition of which topics, and the members' loads. Both are
+        changed in place.
 
     Returns
     -------

@@ -34,7 +34,7 @@ from assignors.problem import Int32, Int64, Problem
 
 _WINDOW = 4  # levels on each side of an expected load in the first window
 _GRID = 16  # number of cells of a grid over the possible loads of a member
-_FINER = 4  # cell size of a grid over that of the next finer one
+_FINER = 4  # each grid has cells of a quarter of the size of the previous grid's cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +202,11 @@ def _refine(network: Network) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Each member's arcs to the sink, one per level; `low` to `high` is the window of the member.
+    """Each member's arcs to the sink, and its window: the loads from `low` to `high`.
 
-    `low` and `high` are int64 of shape (M,), the others of shape (L,).
+    In the window, a member has an arc for each level: for one more partition, or on a coarse grid,
+    for the partitions of one more cell. `low` and `high` are int64 of shape (M,). The other arrays
+    have a value for each of the L arcs.
     """
 
     low: Int64
@@ -219,10 +221,10 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """Return each member's arcs: one per level from `low` to `high`, one below and one above.
+    """Return each member's arcs to the sink: one per level of its window, one below, one above.
 
-    The price of a level is its rank: only the order matters, and the solver is faster with small
-    prices.
+    `step` is the number of partitions in a level. The price of a level is its rank, because only
+    the order matters, and the solver is faster with small prices.
     """
     total = int(network.sizes.sum())
     low = np.maximum(low // step * step, network.base)

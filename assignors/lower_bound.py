@@ -24,7 +24,7 @@ _FLOW_UNITS = 2.0**44
 _TOLERANCE = 1e-9
 
 
-@lru_cache(maxsize=1)  # all candidates of a group are measured in a row and share this bound
+@lru_cache(maxsize=1)  # all candidate plans of a group have the same bound
 def lag_lower_bound(problem: Problem) -> int:
     """Return the minimum lag, in records, of the most loaded member in any assignment.
 

@@ -19,8 +19,8 @@ def place(ledger: Ledger, partitions: Int64) -> None:
     """Give each orphan, the heaviest first, to the member with the lowest load after the placement.
 
     Among equal loads, a member in the rack of a replica comes first, then the one with the fewest
-    partitions, then with the fewest of the topic, then the first by name. So partitions without
-    weight even out the counts.
+    partitions, then with the fewest of the topic, then the first by name. So partitions whose
+    weight is 0 go to the members with the fewest partitions.
 
     Parameters
     ----------

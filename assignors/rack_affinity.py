@@ -24,9 +24,9 @@ Table = list[list[int]]
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Exchange partitions within topics so that more are in the rack of a replica.
 
-    Each member has as many partitions of each topic as before, and keeps as many of its own. If a
-    member gives up some partitions of a topic, it keeps those with a replica in its rack.
-    Partitions that returned to an earlier owner stay there.
+    For each topic, the exchanges change neither how many partitions a member has, nor how many of
+    these it already owns. If a member gives up some partitions of a topic, it keeps those with a
+    replica in its rack. Partitions that returned to an earlier owner stay there.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
     given = np.dstack(
         (table, left)
-    )  # partitions of each set for each rack; last: for racks without a replica
+    )  # partitions of each set given to each rack; the last column: to racks without a replica
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)
@@ -137,7 +137,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
 
 
 def _expand(starts: Int64, sizes: Int64) -> Int64:
-    """Return the indices of all items of groups of consecutive items, given starts and sizes."""
+    """Return the indices from each start: `size` consecutive ones, for each start and size."""
     sizes = sizes.ravel()
     return np.repeat(starts.ravel(), sizes) + within_groups(sizes)
 

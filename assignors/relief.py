@@ -117,8 +117,8 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 
     Yields
     ------
-    Each step. Steps never return to earlier owners: each lowers the list of loads in descending
-    order, compared element by element.
+    Each step. Steps never return to earlier owners, because each one makes the list of loads
+    smaller (sorted in descending order, and compared element by element).
 
     Notes
     -----
@@ -187,8 +187,8 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as fit into
-    # the ideal return, or one more.
+    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as the weight
+    # that would make both loads equal (`_ideal_returns`) allows, or one more.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -206,7 +206,10 @@ def _for_several(
 
 
 class _Exchanges(NamedTuple):
-    """Possible steps with a taker: swaps of `mine[i]` for `theirs[i]`; if that is None, moves."""
+    """Possible steps with a taker: swaps of `mine[i]` for `theirs[i]`, or moves of `mine[i]`.
+
+    They are moves if `theirs` is None.
+    """
 
     taker: int
     mine: Int64
@@ -292,7 +295,7 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     theirs = _readable(ledger, shares.of(taker), by=giver)
     returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
-        # Pair each partition with the two returned ones that make both loads most nearly equal.
+        # Pair each of `welcome` with the two of `returned` that make both loads most nearly equal.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
         at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)

@@ -1,4 +1,6 @@
-"""Exchanges at the end of a lag-aware plan that cost no move: they spread topics or serve racks.
+"""Exchanges at the end of a lag-aware plan: they spread topics or reduce cross-rack traffic.
+
+They do not increase the number of moved partitions.
 
 Belongs here: a bounded search among plans with the same number of moves. Belongs elsewhere: the
 moves of a plan (`relief`, `path`).
@@ -63,9 +65,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
 
 def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
-    """Map each partition that moves only after settling to one that then no longer moves.
+    """Map each partition that moves only because of `settle` to one that stays in exchange.
 
-    Both have the same present owner.
+    Both partitions have the same present owner.
     """
     before = (problem.owner >= 0) & (plan != problem.owner)
     after = (problem.owner >= 0) & (settled != problem.owner)

@@ -30,9 +30,9 @@ def pairs(problem: Problem, owner: Int32) -> Pairs:
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
-    """Return the number of each pair that has partitions, and its partition count.
+    """Return the index and the partition count of each pair of topic and member with partitions.
 
-    A pair's number is topic x M + member. int64 arrays, ascending by number.
+    A pair's index is topic x M + member. int64 arrays, ascending by index.
     """
     every = _table(problem, owner)
     if every is None:
@@ -43,14 +43,14 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Return the partition count of every pair, indexed by its number; None if most would be 0."""
+    """Return the partition count of every pair, by the pair's index; None if most would be 0."""
     if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
 
 
 def _numbers(problem: Problem, owner: Int32) -> Int64:
-    """Return the number of the pair (topic, owner) of each partition that has an owner."""
+    """Return the index of the pair (topic, owner) of each partition that has an owner."""
     number = problem.topic_of * np.int64(len(problem.members)) + owner
     return number if owner.size and owner.min() >= 0 else number[owner >= 0]
 
@@ -87,7 +87,7 @@ def is_even(problem: Problem, owner: Int32) -> bool:
     """Return whether the shares of every topic differ by at most one partition: the best spread.
 
     For a topic with N partitions and S readers, shares of N // S and N // S + 1 have the least sum
-    of squares. The total over all topics is minimal only if the sum of each topic is.
+    of squares. The sum over all topics is minimal only if the sum of every topic is minimal.
     """
     sizes = _table(problem, owner)
     if sizes is None:

@@ -91,7 +91,10 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    """Return whether some, but not all, of the members' racks have replicas of some partitions."""
+    """Return whether members' racks have replicas of some partitions, but not every rack of all.
+
+    Partitions whose replicas' racks are unknown do not count.
+    """
     near = [
         rack in replicas
         for replicas in problem.rack_sets

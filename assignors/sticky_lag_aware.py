@@ -56,9 +56,9 @@ def sticky_lag_aware(
     max_moves
         Maximum number of moved partitions; None: no limit. Orphans do not count: all are placed.
     max_count_skew
-        By how much the range of members' partition counts may exceed that of `sticky`; None: no
-        limit. If the present counts exceed the limit, they are evened out first, if `max_moves`
-        allows this. Only this step may raise the highest load.
+        By how much the difference between the most and the fewest partitions of a member may exceed
+        this difference under `sticky`; None: no limit. If the present counts exceed the limit, they
+        are evened out first, if `max_moves` allows this. Only this step may raise the highest load.
     max_topic_count_skew
         By how much a member's partitions of one topic may exceed its even share; None: no limit.
     effort
@@ -168,7 +168,7 @@ def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) ->
 
 
 def _even_counts(problem: Problem) -> tuple[Int64, Int64]:
-    """Return each member's fewest and most partitions when counts are as even as possible."""
+    """Return each member's minimum and maximum count in assignments with the most even counts."""
     if not problem.equal_subscriptions:
         counts = sticky(problem).counts
         return counts, counts
