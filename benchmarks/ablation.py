@@ -38,7 +38,7 @@ from benchmarks.stories.__main__ import mark as mark_story
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: For each kind of random groups: whether they are real groups (`random_scenarios`), and how many.
+#: For each kind of random groups: whether they are "real" (`random_scenarios`), and their number.
 GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
 #: Scenarios that closed loops omit because they are the slowest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
@@ -152,9 +152,9 @@ def variants() -> list[Variant]:
 
 
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
-    """Apply a change; return wrongly answered stories, shares of wrong diagnoses, and missed goals.
+    """Apply a change; return the stories with wrong answers, and the shares of wrong diagnoses.
 
-    Goals are checked only with `loops`.
+    With `loops`, also return the missed goals and the time over the objective (`_loops`).
     """
     with variant.applied():
         row: dict[str, Any] = {
@@ -175,7 +175,8 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
 def _loops() -> dict[str, Any]:
     """Run the closed loops without the slowest; return missed goals and time over the objective.
 
-    The time is in partition-minutes, summed over all scenarios.
+    This time is how long partitions had a time lag above the objective, in minutes, summed over all
+    partitions and scenarios.
     """
     others = json.loads(LOOPS.read_text())["courses"]
     courses = []

@@ -39,7 +39,7 @@ from tests.stored import plan_history
 RESULTS: Final = Path(__file__).with_name("approval.json")
 GROUP, TOPIC, MEMBERS, PARTITIONS = "approval", "records", ("one", "two"), 4
 SETTINGS: Final = f'discovery.include = ["{GROUP}"]\n'
-#: Goals in seconds: maximum of the median over ten rounds, and maximum of each round.
+#: Goals in seconds: maximum of the median of ten rounds, and maximum of a single round.
 MEDIAN_S, LONGEST_S = 20.0, 40.0
 SECRET: Final = "s" * 40
 #: Seconds between two ticks of the sensor; rounds begin at a random moment between ticks.

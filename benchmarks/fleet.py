@@ -270,7 +270,7 @@ def spark_answer(url: str) -> Any:
 
 
 def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
-    """Time operations that the steps cannot do without, on the same rows: their lower bounds."""
+    """Time the unavoidable operations of the steps on the same rows: no step can be faster."""
     snapshot, _ = with_lag(warehouse, sizes)
     spark = build_session(load_settings().spark)
     lag = spark.read.parquet(f"{warehouse.path}/lag/{snapshot}")

@@ -128,7 +128,7 @@ def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list
     Parameters
     ----------
     sides
-        The functions to compare. Each is called with the round's number; warm-ups count, too.
+        The functions to compare. Each is called with a number: warm-ups and rounds are numbered together.
     warm_ups
         Number of additional rounds at the beginning whose results are omitted.
 

@@ -20,7 +20,8 @@ from benchmarks.simulation.registry import (
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Partition-minutes over the objective that a goal always allows: 0.01 % of 100 partitions x 42 h.
+#: Every goal allows this time over the objective, in minutes summed over all partitions: 0.01 % of
+#: the 42 hours of 100 partitions.
 _NOTHING = 25.0
 
 

@@ -95,7 +95,7 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 
 def _courses(document: Mapping[str, Any]) -> str:
-    """Return the table of scenarios; those with little time over the objective share a row."""
+    """Return the table of the time over the objective; scenarios with little of it share a row."""
     large, others = [], []
     for name, course in _by_scenario(document).items():
         if any(course[who]["over_objective"] > _LONG for who in _PLANNERS):
@@ -115,7 +115,7 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
 
 
 _PLANNERS: Final = (PLANNER, PLANNER_REPORTS)
-#: Partition-minutes over the objective above which a scenario has its own row.
+#: A scenario with more time over the objective has its own row. In minutes, over all partitions.
 _LONG: Final = 1_000
 _IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_PLANNERS, ORACLE)
 

@@ -1,4 +1,4 @@
-"""Quality of plans on seeded scenarios: load over the lower bound, count spread, moves.
+"""Quality of plans on seeded scenarios: highest load, spread of partition counts, and moves.
 
 Belongs here: running every assignor on every scenario, first from a round-robin assignment, then
 from its own result after every lag has changed a little. Belongs elsewhere: time (`speed`).

@@ -196,7 +196,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let the groups read all records in turn; the last one also reads all after its plan."""
+        """Let each group read a round of records; the last group reads another under its plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)

@@ -250,7 +250,9 @@ def busy_share(log: Float64, first: float, last: float) -> float:
 
 
 def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
-    """Compare the intervals for times per record, from two samples, with the logs.
+    """Compare the times per record that the analysis estimates from two samples with the logs.
+
+    An estimate is an interval.
 
     Returns
     -------

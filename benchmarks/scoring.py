@@ -99,7 +99,7 @@ class _Truth:
         name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # the partition overloads its owner, as more arrivals would
+        if expensive:  # the diagnosis is that of more arrivals: both overload the owner
             cause = "unbalanced"
         if not full:
             return name in ({"recovering", cause} if behind else {"healthy"})

@@ -74,7 +74,7 @@ class Work:
 
 
 def start(work: Work, classpath: str) -> "subprocess.Popen[bytes]":
-    """Start a consumer process; at the end of its standard input, it writes its log and ends.
+    """Start a consumer process, which writes its log and ends when its standard input is closed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figures of a run, such as time over the objective, plans and moves."""
+"""Figures of a run, such as how long time lags were above the objective, plans and moves."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,7 +20,8 @@ class RunFigures:
     Parameters
     ----------
     over_objective
-        Partition-minutes with a time lag over the objective, without throttled partitions.
+        How many minutes partitions had a time lag above the objective, summed over all partitions
+        except throttled ones.
     stuck
         The same for throttled partitions.
     p99_s, max_s

@@ -112,7 +112,10 @@ def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: floa
 
 
 def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
-    """Make reported waiting times never decrease, as random variation of work could cause."""
+    """Raise reported waiting times that are lower than earlier ones.
+
+    Random variation of work can cause such times, but a real consumer's total never decreases.
+    """
     longest: dict[str, float] = {}
     for sample in samples:
         for report in sample.get("reports", {"consumers": {}})["consumers"].values():

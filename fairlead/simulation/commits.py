@@ -71,7 +71,10 @@ class SimulatedCommits:
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return each member's commit interval in seconds, (M + 1,); the last is for no member."""
+        """Return each member's commit interval in seconds, shape (M + 1,).
+
+        The last value is for partitions without an owner.
+        """
         del step
         roster = self._reading.world.roster
         return np.full(len(roster.members) + 1, roster.commit_s)

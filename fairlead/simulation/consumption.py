@@ -52,7 +52,7 @@ class Reading:
         return delivered
 
     def stand_still(self, partitions: Mask, step: int, move_downtime_s: float) -> None:
-        """Pause partitions, beginning with a step, for the downtime rounded up to whole steps."""
+        """Pause partitions from the start of a step, for `move_downtime_s` or slightly longer."""
         until = step + int(np.ceil(move_downtime_s / self.world.step_s))
         self.still_until[partitions] = until
 

@@ -75,9 +75,9 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the assignor's consumer, which then rejoins for new plans.
+        """Tell the assignor its consumer, which then rejoins the group whenever a new plan arrives.
 
-        Call before the consumer starts, on its event loop.
+        Call it on the consumer's event loop, before the consumer starts.
         """
         loop = asyncio.get_running_loop()
         # The client has no public way to request a rebalance. `request_rejoin` sets a future for
@@ -141,8 +141,8 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     configs
         As for AIOKafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans. Its default is range and roundrobin, so that you can replace consumers that use
-        Kafka's or aiokafka's default one by one.
+        plans. By default, these are `range` and `roundrobin`, the default assignors of Kafka and
+        aiokafka. So you can replace consumers that use either of them, one at a time.
 
     Raises
     ------

@@ -64,10 +64,11 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
         self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the assignor's consumer. Call before the consumer starts.
+        """Set the consumer that uses this assignor. Call it before the consumer starts.
 
-        Otherwise a sticky assignor cannot send the generation of the partitions that the consumer
-        owned before. Then other consumers that claim the same partitions take precedence.
+        A sticky assignor sends the partitions that the consumer owned, with their generation, which
+        it gets from the consumer. Without a generation, other consumers that claim the same
+        partitions take precedence.
         """
         self._consumer = weakref.ref(consumer)
 

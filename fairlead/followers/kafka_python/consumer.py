@@ -88,7 +88,10 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Set the assignor's consumer, so that it rejoins for new plans; call before it polls."""
+        """Tell the assignor its consumer, which then rejoins the group whenever a new plan arrives.
+
+        Call it before the consumer polls.
+        """
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)
@@ -159,9 +162,9 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     configs
         As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans. Its default is range, so that you can replace consumers that use Kafka's default one
-        by one. `cooperative` is as for `PlanAssignor`. With `cooperative=True`, the default is an
-        empty list, and no other assignor than `CooperativeStickyAssignor` may be listed.
+        plans. By default, this is `range`, Kafka's default assignor. So you can replace consumers
+        that use it, one at a time. `cooperative` is as for `PlanAssignor`. With `cooperative=True`,
+        the list is empty by default, and may contain only `CooperativeStickyAssignor`.
 
     Raises
     ------
