@@ -37,7 +37,8 @@ from assignors.spread import Pairs, even_shares, pairs, worst
 
 Mask = npt.NDArray[np.bool_]
 
-# Maximum arcs of the network: solving takes about 20 ms. Larger problems use bounded searches.
+# Maximum number of arcs: solving such a network takes about 20 ms. If there would be more arcs,
+# bounded searches replace the flow.
 _MOST_ARCS = 10_000
 # Maximum product of the highest cost and the number of nodes, which the solver computes in 64 bits.
 _HIGHEST_COST = 2**60
@@ -106,13 +107,13 @@ def _loads_and_kept(problem: Problem, owner: Int32) -> tuple[list[int], int]:
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """The parts of the network that do not depend on the ceiling."""
+    """The parts of the network that do not depend on the maximum share of a topic on a member."""
 
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """The levels around the loads: two best load vectors differ by at most one in each
-    member (Frank and Murota: they form a matroid, shifted)."""
+    """The levels next to the best loads. Other best loads differ from these by at most one
+    partition per member (Frank and Murota: all best loads form a matroid, shifted)."""
     arc_pair: Int64
     """Topic and member, as a pair's index, of each arc of the network, int64 of shape (A,)."""
     pair_topic: Int64

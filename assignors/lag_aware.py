@@ -14,10 +14,10 @@ from assignors.problem import Int32, Problem
 
 
 def lag_aware(problem: Problem) -> Assignment:
-    """Give each partition, those with most lag first, to the member with the fewest of its topic.
+    """Give each partition, by descending lag, to the member with fewest partitions of the topic.
 
-    If several members have the fewest, the one with the least lag in this topic gets the partition,
-    then the first by name.
+    If several members have the fewest, the partition goes to the one with the least lag in this
+    topic, then to the first by name.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _TOLERANCE = 1e-9
 
 @lru_cache(maxsize=1)  # all candidate plans of a group have the same bound
 def lag_lower_bound(problem: Problem) -> int:
-    """Return the minimum lag, in records, of the most loaded member in any assignment.
+    """Return a lower bound on the most loaded member's lag, in records, for all assignments.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class Metrics:
         previous one is still a member, `placed` had no owner among the members.
     topic_spread
         For the worst topic: its largest share on one member, divided by its even share (partitions
-        over subscribers, rounded up). 1 is optimal; 0: nothing is assigned.
+        divided by subscribers, rounded up). 1 is optimal; 0: nothing is assigned.
     """
 
     count_min: int

@@ -145,7 +145,7 @@ def _expand(starts: Int64, sizes: Int64) -> Int64:
 def match_racks(
     supply: Sequence[int], demand: Sequence[int], near: Sequence[Sequence[bool]]
 ) -> Table:
-    """Give racks as many partitions as possible that have a replica there, by a maximum flow.
+    """Distribute partitions to racks so that most are in a rack with a replica, by a maximum flow.
 
     Parameters
     ----------

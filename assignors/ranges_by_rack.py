@@ -22,9 +22,9 @@ Mask = npt.NDArray[np.bool_]
 def match(problem: Problem) -> Int32 | None:
     """Return the owners of partitions that go to a member near a replica, and -1 for the others.
 
-    int32 of shape (P,); None if racks make no difference. They make none if they are unknown, if no
-    member is in the rack of a replica, or if all partitions of each topic have replicas in the same
-    racks. A member whose rack is unknown counts as near every replica.
+    int32 of shape (P,); None if racks make no difference: if they are unknown, if no member is in
+    the rack of a replica, or if all partitions of each topic have replicas in the same racks. A
+    member whose rack is unknown counts as near every replica.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return None

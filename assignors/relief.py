@@ -143,9 +143,10 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step with the least loaded receivers with which a step helps.
+    """Find the best step with the first few receivers that have one, the least loaded first.
 
-    Moves and swaps come first. If none helps, it tries to exchange one partition for several.
+    Moves and swaps are tried first. If none helps, one partition is exchanged for several, if this
+    helps.
     """
     if not shares.of(giver).size:
         return None

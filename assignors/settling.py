@@ -24,8 +24,8 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     """Exchange pairs of partitions if that spreads a topic or reduces cross-rack traffic.
 
     The number of moves stays the same. So does the highest load, and no exchange raises the higher
-    load of its two members. An exchange may move a partition that the plan leaves where it is only
-    if another partition of the same weight stays instead. Exchanges that spread a topic come first,
+    load of its two members. If the plan leaves a partition with its owner, an exchange may move it
+    only if a partition of the same weight stays instead. Exchanges that spread a topic come first,
     then those that save most cross-rack traffic.
 
     Parameters
@@ -77,7 +77,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
 
 
 class _SettlingSearch:
-    """The search. Arrays with a value per partition have shape (K,), for the K examined ones."""
+    """The search of `settle`. K partitions are examined; arrays of their values have shape (K,)."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
         members = len(problem.members)
@@ -142,10 +142,10 @@ class _SettlingSearch:
         return True
 
     def _gains(self, at: int) -> tuple[Int64, Float64]:
-        """Return the gains from exchanging partition `at` with each other one, both of shape (K,).
+        """Return the gains from exchanging partition `at` with each of the K partitions.
 
         The first array is the gain in spread, -1 if the exchange is not allowed. The second is the
-        cross-rack traffic saved.
+        cross-rack traffic saved. Both have shape (K,).
         """
         mine, theirs = self.holder[at], self.holder
         topic, topics = self.topic[at], self.topic

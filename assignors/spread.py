@@ -56,7 +56,7 @@ def _numbers(problem: Problem, owner: Int32) -> Int64:
 
 
 def even_shares(problem: Problem) -> Int64:
-    """Return each topic's even share: partitions over subscribers, rounded up; at least 1.
+    """Return each topic's even share: partitions divided by subscribers, rounded up; at least 1.
 
     int64 of shape (T,). No assignment has a lower largest share.
     """
@@ -65,7 +65,7 @@ def even_shares(problem: Problem) -> Int64:
 
 
 def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
-    """Return the largest share and the even share of the topic whose ratio of the two is highest.
+    """Return largest share and even share of the topic with the highest ratio of these two values.
 
     Returns (0, 1) if nothing is assigned.
 

@@ -154,7 +154,7 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Return an order of the partitions, by owner, so that each owner keeps its first ones.
+    """Return an order of the partitions, by owner: each owner keeps the first of its partitions.
 
     An owner's n-th partition of a topic has the rank n / even share of the topic, and low ranks
     come first. For equal ranks, the order of topics differs between owners, so that not all owners

@@ -1,7 +1,8 @@
 """The effect of each rule and constant of the analysis: `python -m benchmarks.ablation [NAME ...]`.
 
 Belongs here: switching one rule off, or changing one constant by a third, and counting wrong
-diagnoses. Belongs elsewhere: the stories, groups and loops (`stories`, `random_scenarios`, `loop`).
+diagnoses. Belongs elsewhere: groups from public reports (`stories`), random groups
+(`random_scenarios`), and closed loops (`loop`).
 
 A rule is switched off by replacing its function with one that finds nothing. Constants are all
 numbers at module level. Each is raised and lowered by a third in every module that imports it.

@@ -86,7 +86,10 @@ class Bench:
 
 
 def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentParser:
-    """Return an argument parser; `doc` is the benchmark's docstring, `rounds` the default."""
+    """Return an argument parser; `doc` is the benchmark's docstring.
+
+    `rounds` is the default number of rounds; None: the benchmark has no such option.
+    """
     found = argparse.ArgumentParser(description=(doc or "").partition("\n\n")[0])
     if rounds is not None:
         found.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
@@ -128,7 +131,8 @@ def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list
     Parameters
     ----------
     sides
-        The functions to compare. Each is called with a number: warm-ups and rounds are numbered together.
+        The functions to compare. Each is called with the number of the round, counted from the
+        first warm-up.
     warm_ups
         Number of additional rounds at the beginning whose results are omitted.
 

@@ -256,10 +256,10 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 
 
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
-    """Return for each member its partitions, and their shares of its records while at its limit.
+    """Return each member's partitions, and their shares of the records that it read at its limit.
 
-    The shares are in a dict: keys are the last steps of two-minute intervals in which the member
-    was at its limit. Owners must not change during the run.
+    The shares are in a dict. Keys are the last steps of two-minute intervals in which the member
+    read at the limit of its speed. Owners must not change during the run.
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)

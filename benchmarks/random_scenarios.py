@@ -5,12 +5,12 @@ whether a diagnosis is right (`scoring`).
 
 Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later a cause
 may set in. If the cause is too much work, some members' utilisation rises to `_CLEAR` or more, and
-no member's is between `_CALM` and `_CLEAR`.
+no member's utilisation is between `_CALM` and `_CLEAR`.
 
-In plain groups, all records have equal costs, members read their partitions in proportion, and
-samples are complete. Real groups have 2 to 300 members, any client, and samples with missing
-values. In some, costs vary, or two kinds of members read different topics. In others, members are
-replaced, unless the cause is a member.
+In plain groups, all records have equal costs, members read their partitions in proportion to the
+records that wait, and samples are complete. Real groups have 2 to 300 members, any client, and
+samples with missing values. In some real groups, costs vary, or two kinds of members read different
+topics. In others, members are replaced, unless the cause is a member.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,8 @@
 """Duration of a rebalance with plans, compared with `range`: `python -m benchmarks.rebalance`.
 
-Belongs here: time from the last member's join until every partition is assigned, on a real broker,
-followers and plain consumers in turns. Belongs elsewhere: the benefit of plans (`drain`).
+Belongs here: the time from the last member's join until every partition is assigned, on a real
+broker, for followers and plain consumers in turns. Belongs elsewhere: the benefit of plans
+(`drain`).
 """
 
 import random

@@ -58,7 +58,8 @@ LEAST_RECORDS: Final = 20
 FAR: Final = 1.25
 SETTLES_S: Final = 600.0
 QUIET, BUSY = 0.3, 0.75
-"""Utilisation as a multiple of `Load.utilisation`: on a loaded machine, sleeps take longer."""
+"""`Load.utilisation` of groups without plans, and of groups that get plans. The measured
+utilisation is higher, because sleeps take longer on a loaded machine."""
 #: Number of loops whose groups run at the same time.
 TOGETHER: Final = 3
 CLOSED: Final = (

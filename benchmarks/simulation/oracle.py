@@ -57,8 +57,8 @@ class Minimal(Oracle):
 class Lagging(Oracle):
     """Balances the records that are unread or will arrive before the next decision.
 
-    Arrival rates are those of one sample ago. By default, it plans whenever loads differ by more
-    than 1 %: to wait for an overload would save moves but increase the time lag.
+    Arrival rates are those of one sample ago. By default, this oracle plans whenever loads differ
+    by more than 1 %, because waiting for an overload would save moves but increase the time lag.
 
     Parameters
     ----------

@@ -97,7 +97,10 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return the maximum number of records to read from each partition within `busy_s` seconds."""
+    """Return a limit for the records read from each partition, so that all take `busy_s` seconds.
+
+    `inf` if all wanted records take less time.
+    """
 
     def takes(share: float) -> float:
         return sum(min(want, share) * each for want, each in zip(wanted, seconds, strict=True))

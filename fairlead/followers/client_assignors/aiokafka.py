@@ -36,7 +36,7 @@ _NOT_COMMITTED: Final = -1
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
-    """Assigns by one of Fairlead's rules; base of the classes below.
+    """Base class of the assignors below; each uses one of Fairlead's assignors as its rule.
 
     Pass an instance to the consumer. aiokafka's own assignors are passed as classes, but the
     consumer accepts both.

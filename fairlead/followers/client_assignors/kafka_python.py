@@ -32,7 +32,7 @@ from fairlead.wire.partitions import by_topic, partition_counts
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
-    """Assigns by one of Fairlead's rules; base of the classes below.
+    """Base class of the assignors below; each uses one of Fairlead's assignors as its rule.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
 
-#: Topic and partition to a lag in records, or to an offset.
+#: Map from (topic, partition) to a lag in records, or to an offset.
 Lags = Mapping[Pair, int]
 FetchLags = Callable[[Collection[str]], Lags]
 
