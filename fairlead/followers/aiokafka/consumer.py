@@ -91,7 +91,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.rejoin_by(rejoin)
 
     async def read_ahead(self) -> None:
-        """Wait until the plan topic is read; call before joining, so that no rebalance waits for it."""
+        """Wait until the plan topic is read; call before joining, so that no rebalance has to."""
         await asyncio.to_thread(self._follower.read_ahead)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:

@@ -101,7 +101,7 @@ final class Json {
         return number();
     }
 
-    /** Moves to the next element of an object or array. After the last, moves behind its end and returns false. */
+    /** Moves to the next element of an object or array; after the last, moves behind {@code close}, returns false. */
     private boolean next(char close, boolean first) throws InvalidPlanException {
         skipSpace();
         if (peek() == close) {
