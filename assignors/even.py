@@ -11,7 +11,7 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# To even out loads, partitions are offered to this number of members: those with the fewest.
+# To even out loads, a partition is offered to this number of members: those with the lowest loads.
 _TAKERS = 8
 
 
@@ -61,7 +61,7 @@ def deal(problem: Problem) -> Int32 | None:
 
 
 def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
-    """Give the `rest` of each topic to its subscribers with the smallest loads; update `loads`.
+    """Give the `rest` partitions of each topic to members with the lowest loads; update `loads`.
 
     Returns which members got one more partition of which topics, bool of shape (T, M).
     """

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from assignors.numbering import within_groups
 from assignors.problem import Int32, Int64, Problem
 
-_WINDOW = 4  # levels on each side of an expected load in the first window
+_WINDOW = 4  # how many levels the first window reaches below and above an expected load
 _GRID = 16  # number of cells of a grid over the possible loads of a member
 _FINER = 4  # each grid has cells of a quarter of the size of the previous grid's cells
 
@@ -136,7 +136,7 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 def _classes(
     problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Return each partition's class, then each class's code (topic and rack set) and size."""
+    """Return the class of each partition, and each class's code (topic and rack set) and size."""
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
         code = code * _rack_kinds(problem) + problem.rack_set_of

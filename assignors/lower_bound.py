@@ -136,7 +136,7 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
-    """Find a set of topics that its readers have no room for; empty if there is none."""
+    """Find a set of topics for which their readers have no room; empty if there is none."""
     from ortools.graph.python import max_flow  # noqa: PLC0415 - a slow import, often not needed
 
     topics, members = loads.size, room.size

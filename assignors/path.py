@@ -1,4 +1,4 @@
-"""The path of a lag-aware plan: whether to act, how many steps to take, and the outcome.
+"""The path (sequence of steps) of a lag-aware plan: whether to act, how far to go, the outcome.
 
 Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
 stopping at the limit on moves, and reporting outcome and frontier. Belongs elsewhere: options and

@@ -227,7 +227,7 @@ class Problem:
 
     @cached_property
     def exact_weights(self) -> npt.NDArray[Any]:
-        """`weights` in a type whose sums are exact: int64, or Python ints if that overflows."""
+        """`weights` in a type whose sums are exact: int64, or Python ints if int64 may overflow."""
         total_is_safe = self.weights.astype(np.float64).sum() < LARGEST_LAG / 2
         return self.weights if total_is_safe else self.weights.astype(object)
 

@@ -22,7 +22,7 @@ Table = list[list[int]]
 
 
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
-    """Exchange partitions within topics so that more are in the rack of a replica.
+    """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
     For each topic, the exchanges change neither how many partitions a member has, nor how many of
     these it already owns. If a member gives up some partitions of a topic, it keeps those with a
@@ -86,7 +86,7 @@ def _keep_near(problem: Problem, owner: Int32) -> Mask:
 
 
 def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, Int32]:
-    """Assign K partitions to members so that as many as possible are in the rack of a replica.
+    """Assign K partitions, as many as possible to members in the rack of a replica.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
 
 
 def _expand(starts: Int64, sizes: Int64) -> Int64:
-    """Return the indices from each start: `size` consecutive ones, for each start and size."""
+    """Return one array with a run of consecutive indices for each start and size."""
     sizes = sizes.ravel()
     return np.repeat(starts.ravel(), sizes) + within_groups(sizes)
 
@@ -145,7 +145,7 @@ def _expand(starts: Int64, sizes: Int64) -> Int64:
 def match_racks(
     supply: Sequence[int], demand: Sequence[int], near: Sequence[Sequence[bool]]
 ) -> Table:
-    """Distribute partitions to racks so that most are in a rack with a replica, by a maximum flow.
+    """Distribute partitions to racks, as many as possible to a rack with a replica: a maximum flow.
 
     Parameters
     ----------

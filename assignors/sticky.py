@@ -91,9 +91,10 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    """Return whether members' racks have replicas of some partitions, but not every rack of all.
+    """Return whether racks matter: some, but not all, pairs of partition and member's rack match.
 
-    Partitions whose replicas' racks are unknown do not count.
+    A pair matches if the partition has a replica in the rack. Partitions whose replicas' racks are
+    unknown do not count.
     """
     near = [
         rack in replicas
@@ -105,7 +106,7 @@ def _racks_matter(problem: Problem) -> bool:
 
 
 def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
-    """Exchange partitions within topics so that more are in a replica's rack.
+    """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
     Unless there are earlier owners, also exchange partitions between topics.
     """

@@ -87,10 +87,12 @@ class _Search:
         return False
 
     def _gains(self, topic: int, giver: int) -> Int64:
-        """Return the gain for each topic given back and each receiver, int64 of shape (T + 1, M).
+        """Return the gain of each swap of a partition of `topic`, int64 of shape (T + 1, M).
 
-        The last row is a move with nothing given back. It is allowed if the giver has exactly one
-        partition more than the receiver. 0 or less: the step is not allowed or does not help.
+        There is a row for each topic of which the giver gets a partition back, and a column for
+        each receiver. In the last row, nothing is given back. Such a move is allowed if the giver
+        has exactly one partition more than the receiver. 0 or less: the step is not allowed or does
+        not help.
         """
         held, owned = self.held, self.owned
         off = held[topic, giver] - held[topic] - 1

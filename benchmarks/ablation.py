@@ -155,7 +155,7 @@ def variants() -> list[Variant]:
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
     """Apply a change; return the stories with wrong answers, and the shares of wrong diagnoses.
 
-    With `loops`, also return the missed goals and the time over the objective (`_loops`).
+    With `loops`, also return the results of the closed loops (`_loops`).
     """
     with variant.applied():
         row: dict[str, Any] = {
@@ -174,10 +174,10 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
 
 
 def _loops() -> dict[str, Any]:
-    """Run the closed loops without the slowest; return missed goals and time over the objective.
+    """Run the closed loops except the slowest; return the missed goals and `over_objective`.
 
-    This time is how long partitions had a time lag above the objective, in minutes, summed over all
-    partitions and scenarios.
+    `over_objective`: how many minutes partitions had a time lag above the objective, summed over
+    all partitions and scenarios.
     """
     others = json.loads(LOOPS.read_text())["courses"]
     courses = []

@@ -129,7 +129,7 @@ def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
 
 
 def proposed(store: PlanStore) -> StoredPlan:
-    """Store a plan that waits for approval. Each plan gives partition 0 to the other member."""
+    """Store a plan that waits for approval. Plans give partition 0 to the two members in turns."""
     halves = np.split(np.arange(PARTITIONS, dtype=np.int32), 2)
     turn = len(plan_history(store, GROUP)) % 2
     owned = {name: {TOPIC: halves[(turn + place) % 2]} for place, name in enumerate(MEMBERS)}

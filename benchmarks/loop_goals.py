@@ -20,8 +20,8 @@ from benchmarks.simulation.registry import (
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Every goal allows this time over the objective, in minutes summed over all partitions: 0.01 % of
-#: the 42 hours of 100 partitions.
+#: Every goal allows time lags above the objective for this long, in minutes summed over all
+#: partitions: 0.01 % of the 42 hours of 100 partitions.
 _NOTHING = 25.0
 
 

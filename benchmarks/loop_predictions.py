@@ -228,10 +228,10 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Yield for each decision how many costs are known, how many are right, and how many must be.
+    """Yield for each decision the numbers of known, of right and of required costs.
 
-    A known cost is right (`within`) if its interval contains the true cost. `must` counts the costs
-    that the planner must know, and `found` those of them that it knows.
+    A known cost is right (`within`) if its interval contains the true cost. `must` is the number of
+    costs that the planner must know, and `found` is how many of these costs it knows.
     """
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:

@@ -59,7 +59,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let a last member join and leave two groups in turns, one without plans and one with."""
+    """Let a last member join and leave a group without plans and a group with plans, in turns."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (

@@ -23,8 +23,8 @@ IN_TOPIC, TOPICS_AT_MOST = 50, 100
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of every partition.
 STANDS = 5_000_000
-#: Records read from a partition per second: in a level group, by a member at its limit in a skewed
-#: group, and by its other members.
+#: Records that members read from a partition per second: all members of a level group; members of a
+#: skewed group that are at their limit; the other members of a skewed group.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
 #: In a skewed group, one of this number of members is at its limit.
 ONE_IN = 10

@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def fill(servers: str, partitions: int) -> None:
-    """Append one record to each partition; make the broker create its topic of offsets."""
+    """Append one record to each partition; make the broker create `__consumer_offsets`."""
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(partitions):
         producer.produce(TOPIC, b"record", partition=partition)

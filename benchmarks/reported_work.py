@@ -251,7 +251,7 @@ def busy_share(log: Float64, first: float, last: float) -> float:
 
 
 def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
-    """Compare the times per record that the analysis estimates from two samples with the logs.
+    """Compare times per record with the logs, as the analysis estimates them from two samples.
 
     An estimate is an interval.
 

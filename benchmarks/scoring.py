@@ -99,7 +99,7 @@ class _Truth:
         name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # the diagnosis is that of more arrivals: both overload the owner
+        if expensive:  # its owner has too much work, as if more records arrived
             cause = "unbalanced"
         if not full:
             return name in ({"recovering", cause} if behind else {"healthy"})

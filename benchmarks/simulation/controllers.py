@@ -70,7 +70,7 @@ class TakesBack(Protocol):
 
 
 class ByAssignor:
-    """An assignor that runs at each rebalance, as in consumers, without plans.
+    """Runs an assignor at each rebalance, as consumers without plans do.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ class Meters:
         self._habit = habit
         self._rng = np.random.default_rng((habit.seed, 1))
         members = world.speeds.shape[1]
-        #: For each partition: the sum of the seconds that its records took, and of these seconds
-        #: squared, whoever owned it.
+        #: For each partition: the sum of the times of its records, and the sum of their squares,
+        #: under all of its owners.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
         #: Seconds that each consumer waited for records, and number of polls that returned records.
@@ -141,7 +141,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add to `squares_s2`, squared by blocks, the time that cannot be attributed to records."""
+        """Add to `squares_s2` each block's squared time that cannot be attributed to records."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

@@ -84,7 +84,7 @@ class Planner(ByPlans):
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = find_regression(self._question(moment))
-        if found is not None:  # make no plan until the next sample confirms the regression or not
+        if found is not None:  # make no plan until the next sample confirms or refutes this
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:
             return None

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.simulation.loop import ScenarioRun, TakenBack
 
-#: Seconds. A partition with a larger time lag is over the objective.
+#: Seconds. The objective: no partition should have a larger time lag.
 OBJECTIVE_S = 60.0
 #: Seconds at the start that are not counted, because controllers first need some samples.
 WARM_UP_S = 6 * 3600.0

@@ -59,7 +59,7 @@ class _Workers(Scene):
         return self
 
     def edit(self, change: Callable[[dict[str, Any]], None]) -> "_Workers":
-        """Register a function that changes the question in place when it is built."""
+        """Register a function that changes the result of `question` in place."""
         self._edits.append(change)
         return self
 
@@ -73,7 +73,7 @@ class _Workers(Scene):
         return self
 
     def question(self) -> dict[str, Any]:
-        """Return the question after all registered changes."""
+        """Return the input for `fairlead decide`, after all registered changes."""
         question = super().question()
         _keep_waiting_monotonic(question["snapshots"])
         for change in self._edits:

@@ -80,7 +80,7 @@ class SimulatedCommits:
         return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
-        """Return the offset up to which records were received at each partition's `moment`, (P,).
+        """For each partition, return the offset up to which records were received at its `moment`.
 
         Offsets are interpolated between steps.
         """

@@ -91,7 +91,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.rejoin_by(rejoin)
 
     async def read_ahead(self) -> None:
-        """Wait until the plan topic is read; call before joining, so that no rebalance has to."""
+        """Wait until the plan topic is read. Call before joining: then no rebalance has to wait."""
         await asyncio.to_thread(self._follower.read_ahead)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
@@ -132,7 +132,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
 
 
 class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untyped
-    """An AIOKafkaConsumer whose group follows its plans.
+    """An AIOKafkaConsumer that follows its group's plans.
 
     Parameters
     ----------

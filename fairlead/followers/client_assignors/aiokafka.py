@@ -1,4 +1,4 @@
-"""Fairlead's assignors as partition assignors of aiokafka consumers, without plans.
+"""Fairlead's assignors for aiokafka consumers that use them directly, without plans.
 
 Belongs here: aiokafka's assignor interface, and its clients for lags. Belongs elsewhere: the
 leader's decision (`rule`), and following plans (`aiokafka`).

@@ -1,4 +1,4 @@
-"""Fairlead's assignors as partition assignors of kafka-python consumers, without plans.
+"""Fairlead's assignors for kafka-python consumers that use them directly, without plans.
 
 Belongs here: kafka-python's assignor interface, and its admin client for lags. Belongs elsewhere:
 the leader's decision (`rule`), and following plans (`kafka_python`).

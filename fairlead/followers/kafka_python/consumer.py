@@ -153,7 +153,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
 
 
 class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyped
-    """A KafkaConsumer whose group follows its plans.
+    """A KafkaConsumer that follows its group's plans.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` times its records.
+        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` measures its times.
         return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:
