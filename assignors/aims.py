@@ -5,7 +5,7 @@ elsewhere: the smaller network of loads and owners, which solves far larger prob
 
     class c --- kept, moved or placed partitions ----> topic of c on member m
     topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m
-    member m --- arcs as in `flow`, for loads near those of its solution ----> sink
+    member m --- arcs as in `flow`, for loads near the solution of `flow` ----> sink
 
 The aims in their order:
 

@@ -26,7 +26,7 @@ class Assignment:
     Parameters
     ----------
     problem
-        The assigned problem: P partitions, M members.
+        The problem that was solved: P partitions, M members.
     owner
         int32 of shape (P,): member index, -1 if the topic has no subscriber.
     outcome

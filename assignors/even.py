@@ -32,9 +32,9 @@ def deal(problem: Problem) -> Int32 | None:
 
     Notes
     -----
-    Every reader gets N // S partitions of each topic. The remaining partitions go to the members
-    with the fewest, starting with the topics with the fewest readers. Then members with too many
-    partitions pass some to members with too few. O(P + T M log M).
+    Every reader gets N // S partitions of each topic. Each remaining partition goes to the reader
+    with the fewest partitions; topics with the fewest readers come first. Then members with too
+    many partitions pass some to members with too few. O(P + T M log M).
     """
     readers = problem.readers
     if not readers.size or not problem.dense:

@@ -21,7 +21,7 @@ replica.
 An arc for every possible load would take P arcs per member. Instead, each member has arcs for a
 window of loads around its expected load; outside the window the cost is linear. This linear cost is
 at most the true cost, so a solution with all loads inside their windows is optimal. Otherwise the
-windows are moved: to loads from a coarse grid first, then to those of the last solution.
+windows are moved: first to loads from a coarse grid, then to the loads of the last solution.
 """
 
 from dataclasses import dataclass

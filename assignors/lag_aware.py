@@ -27,7 +27,7 @@ def lag_aware(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        The same owner for every partition as the published loop.
+        Every partition has the same owner as with the published loop.
 
     Notes
     -----

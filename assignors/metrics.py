@@ -28,7 +28,7 @@ class Metrics:
     lag_max, lag_mean
         Lag of the most loaded member, and mean lag of the members, in records.
     lag_lower_bound
-        The least `lag_max` that any assignment could have.
+        A lower bound on `lag_max` for all assignments.
     gap
         Excess of `lag_max` over `lag_lower_bound`, as a share of the bound; 0 is optimal.
     kept, moved, placed

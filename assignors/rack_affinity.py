@@ -24,9 +24,9 @@ Table = list[list[int]]
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
-    For each topic, the exchanges change neither how many partitions a member has, nor how many of
-    these it already owns. If a member gives up some partitions of a topic, it keeps those with a
-    replica in its rack. Partitions that returned to an earlier owner stay there.
+    Each member has as many partitions of each topic as before, and keeps as many of the partitions
+    that it already owned. If it gives up some partitions of a topic, it keeps those with a replica
+    in its rack. Partitions that returned to an earlier owner stay there.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     partitions
         Partition indices, ascending; shape (K,).
     members
-        Members that get these partitions, once for each partition; shape (K,). In the order of
-        topics; the order within a topic has no meaning.
+        Members that get these partitions, each listed once per partition that it gets; shape (K,).
+        In the order of topics; the order within a topic has no meaning.
 
     Returns
     -------

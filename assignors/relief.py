@@ -42,7 +42,7 @@ class Step:
         Indices: first the partition that leaves the most loaded member, then the partitions that
         this member gets in exchange.
     giver, taker
-        The most loaded member, and the member with which it moves or exchanges partitions.
+        The most loaded member, and the other member of the move or exchange.
     load
         The most loaded member's load before the step.
     """
@@ -122,9 +122,9 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 
     Notes
     -----
-    O(K) for each pair of members that is compared, with K partitions together. If the least loaded
-    members can take a partition, a step is O(K + M); it takes more if subscriptions or limits
-    prevent them.
+    O(K) for each pair of members that is compared, if the two have K partitions together. If the
+    least loaded members can take a partition, a step is O(K + M); it takes more if subscriptions or
+    limits prevent this.
     """
     shares = _Shares(ledger, movable)
     while ledger.loads.size:

@@ -60,11 +60,12 @@ def sticky_lag_aware(
         this difference under `sticky`; None: no limit. If the present counts exceed the limit, they
         are evened out first, if `max_moves` allows this. Only this step may raise the highest load.
     max_topic_count_skew
-        By how much a member's partitions of one topic may exceed its even share; None: no limit.
+        By how much a member's partitions of a topic may exceed the topic's even share; None: no
+        limit.
     effort
-        Maximum number of pairs of members to compare; None: no limit. It keeps planning within
-        seconds if a group is very large or its limits are narrow. Once the effort is spent, the
-        best plan so far is returned, and its outcome states this.
+        Maximum number of pairs of members to compare; None: no limit. With this limit, planning
+        takes seconds, even if a group is very large or the limits above are narrow. Once the effort
+        is spent, the best plan so far is returned, and the plan's outcome states this.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Time from an approval to the record in the plan topic: `python -m benchmarks.approval`.
 
-Belongs here: storing one plan per round, approving it by SQL, the command, the job or a page while
-`dagster dev` runs, printing, and writing approval.json. Belongs elsewhere: making plans, or whether
-consumers follow them (`reaction`).
+Belongs here: storing one plan per round; approving it by SQL, a command, a Dagster job or a web
+page while `dagster dev` runs; printing, and writing approval.json. Belongs elsewhere: making plans,
+or whether consumers follow them (`reaction`).
 
 The sensor ticks at fixed intervals, so rounds begin at random moments. An approval's time comes
 from the database, a record's time from the record. Both are on the same machine.

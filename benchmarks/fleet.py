@@ -1,9 +1,9 @@
 """Time to plan a fleet of groups from recorded snapshots: `python -m benchmarks.fleet`.
 
-Belongs here: timing a planning run through Dagster for two sizes of the fleet; timing its Spark
-step on one core and two, and with one giant among small groups; lower bounds for the steps. Each
-measurement has its own process. Belongs elsewhere: making the snapshots (`recorded`), fetching from
-a broker (`fleet_fetch`).
+Belongs here: timing a planning run through Dagster for two sizes of the fleet; timing the Spark
+step of the run on one core, on two cores, and with one giant among small groups; lower bounds for
+the steps. Each measurement has its own process. Belongs elsewhere: making the snapshots
+(`recorded`), fetching from a broker (`fleet_fetch`).
 """
 
 import json

@@ -58,7 +58,7 @@ class Result:
     Parameters
     ----------
     groups, live, partitions
-        Number of all groups, of groups with members, and of partitions that all groups read.
+        Number of all groups, of groups with members, and of all partitions of all groups.
     our, snapshot_s, lag_s
         Fairlead's total time; its part for connecting and fetching; its part for Parquet and Spark.
     spread_s

@@ -46,7 +46,7 @@ class Cost:
     plain_s, follower_s
         Medians over the rounds, in seconds.
     ratio
-        `follower_s` over `plain_s`.
+        `follower_s`, divided by `plain_s`.
     """
 
     client: Client

@@ -251,9 +251,9 @@ def busy_share(log: Float64, first: float, last: float) -> float:
 
 
 def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
-    """Compare times per record with the logs, as the analysis estimates them from two samples.
+    """Compare estimated times per record with the logs.
 
-    An estimate is an interval.
+    The analysis estimates an interval for each partition, from two samples.
 
     Returns
     -------

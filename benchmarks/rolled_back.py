@@ -9,8 +9,8 @@ NAMEs are scenarios. Results are written only if all scenarios were run.
 Plans can also do harm in the other scenarios: before costs are known, a plan may move expensive
 partitions to members without room. To check a rollback there, the same scenario is run twice
 without later decisions, with the plan and without it. The rollback is wrong if the plan did no
-harm: partitions had a time lag above the objective no longer than without the plan. This is
-measured from the plan to one `horizon` after the rollback.
+harm: with it, time lags were above the objective for the same time as without it, or less. This
+time is measured from the plan to one `horizon` after the rollback.
 """
 
 import time

@@ -25,7 +25,8 @@ class RunFigures:
     stuck
         The same for throttled partitions.
     p99_s, max_s
-        99th percentile and maximum of the time lags of all other partitions at all times, seconds.
+        99th percentile and maximum of the time lags of partitions that are not throttled, at all
+        times, seconds.
     plans, moves
         Number of published plans, and of partitions that they moved.
     rolled_back

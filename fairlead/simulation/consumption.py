@@ -77,8 +77,8 @@ class Reading:
         owner
             Number of the member that reads each partition, shape (P,); M: no member.
         budgets
-            Number of records that each member can process in the step, and 0 for no member, shape
-            (M + 1,).
+            Number of records that each member can process in the step, shape (M + 1,). The last
+            value is 0, for partitions without an owner.
         readable
             Whether each partition is not paused, shape (P,).
         """

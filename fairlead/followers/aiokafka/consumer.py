@@ -45,8 +45,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
 
     Put an instance first in `partition_assignment_strategy`. aiokafka's own assignors are passed as
     classes, but the consumer accepts both. Kafka uses this assignor as soon as every member of the
-    group has it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` does all
-    of this automatically.
+    group has it. The assignor reads the plan topic on a daemon thread until `close`. `PlanConsumer`
+    does all of this automatically.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     ----------
     group, connection
         The group id, and a consumer's configuration. Only assignors that use lag need them, because
-        the leader fetches offsets, which blocks its event loop for at most 5 s.
+        the leader fetches offsets. This blocks the leader's event loop for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 

@@ -47,7 +47,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     """Assigns partitions by the group's plan; the group leader decides for all members.
 
     Put this assignor first in `partition_assignment_strategy`. Kafka uses it as soon as every
-    member of the group has it. It reads the plan topic on a daemon thread until `close`.
+    member of the group has it. The assignor reads the plan topic on a daemon thread until `close`.
     `PlanConsumer` does all of this automatically.
 
     Parameters
@@ -60,8 +60,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         How to follow plans.
     cooperative
         Rebalance as in KIP-429: in two rounds, revoking only partitions that move. Needs `follow`.
-        A group may have eager and cooperative followers, so that you can replace them one by one.
-        But all assignors of one consumer must be of the same kind.
+        A group may have both eager and cooperative followers, so you can change one consumer at a
+        time. But the assignors of one consumer must be all eager or all cooperative.
     """
 
     name = "fairlead"
