@@ -40,7 +40,7 @@ Mask = npt.NDArray[np.bool_]
 # Maximum number of arcs: solving such a network takes about 20 ms. If there would be more arcs,
 # bounded searches replace the flow.
 _MOST_ARCS = 10_000
-# Maximum product of the highest cost and the number of nodes, which the solver computes in 64 bits.
+# Maximum of highest cost x number of nodes: the solver computes this product in 64 bits.
 _HIGHEST_COST = 2**60
 
 

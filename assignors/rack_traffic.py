@@ -87,8 +87,8 @@ def reduce_rack_traffic(
     -----
     O(P + M) for each partition that is read from another rack, at most 30 million in all. Greedy:
     the search ends when no single step helps, even if several together would. In groups of six
-    partitions it saves as much traffic as exhaustive search if members have ample room, nine tenths
-    of that if members have room for 50 % more load, and three quarters if they are full.
+    partitions, it saves as much traffic as exhaustive search if members have ample room, nine
+    tenths of that if members have room for 50 % more load, and three quarters if members are full.
 
     Examples
     --------

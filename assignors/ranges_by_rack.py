@@ -126,8 +126,9 @@ class _Deal:
         return taken_by
 
     def alone(self) -> Int32:
-        """Give each subscriber in turn free partitions with a replica in its rack, up to its share.
+        """Give partitions to one subscriber after another: free ones near it, up to its share.
 
+        A partition is near a subscriber if it has a replica in the subscriber's rack.
         Each rack has one queue of partition numbers, and its subscribers take from the front.
         """
         taken_by: Int32 = np.full(self.near.shape[0], -1, dtype=np.int32)

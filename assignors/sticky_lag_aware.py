@@ -37,7 +37,7 @@ def sticky_lag_aware(
 
     Orphans are partitions without an owner. A partition's work is lag + arrival rate x horizon; a
     member's load is the work of its partitions divided by its capacity. The highest load is
-    compared with its lower bound over all assignments.
+    compared with a lower bound that holds for all assignments.
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
     Each step reduces the share that is largest compared to its topic's even share. The member with
     this share gives a partition of the topic to another member and usually gets one of another
     topic back; both are chosen to reduce the sum of squared shares most. The loads stay the same,
-    except that two members may exchange them. The number of moved partitions stays the same, and no
-    share grows beyond the one that the step reduces.
+    except that two members may exchange their loads. The number of moved partitions stays the same,
+    and no share grows beyond the share that the step reduces.
 
     Parameters
     ----------

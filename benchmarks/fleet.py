@@ -246,7 +246,7 @@ def remember(url: str, snapshot: GroupSnapshot) -> None:
 
 
 def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
-    """Write a snapshot and its lag; return its id and its groups."""
+    """Write a snapshot and its lag; return the snapshot's id and groups."""
     snapshot = write(warehouse, sizes)
     spark = build_session(load_settings().spark)
     write_lag(spark, warehouse, snapshot.snapshot_id)

@@ -97,7 +97,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Taken:
-    """A sample, and its time by the monotonic clock, which the logs use, too."""
+    """A sample, and its time on the monotonic clock, as in the logs."""
 
     rows: pa.Table
     at: float

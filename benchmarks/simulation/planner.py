@@ -25,7 +25,7 @@ _FIRST_REST_S: Final = 1800.0
 def rest_s(times: int) -> float:
     """Return the back-off of a group after its n-th regression, in seconds.
 
-    migrations/sql/regression_checks.sql computes the same for real groups.
+    migrations/sql/regression_checks.sql computes the back-off of real groups in the same way.
 
     Examples
     --------

@@ -116,7 +116,7 @@ class Partition:
 
 @dataclass
 class Reporter:
-    """The work that a consumer has done since it started, and reports with its commits.
+    """Counts the work that a consumer has done since it started, for reports in its commits.
 
     Parameters
     ----------

@@ -66,9 +66,9 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     def follow(self, consumer: AIOKafkaConsumer) -> None:
         """Set the consumer that uses this assignor. Call it before the consumer starts.
 
-        A sticky assignor sends the partitions that the consumer owned, with their generation, which
-        it gets from the consumer. Without a generation, other consumers that claim the same
-        partitions take precedence.
+        A sticky assignor sends the partitions that the consumer owned, with their generation. It
+        gets the generation from the consumer. Without a generation, other consumers that claim the
+        same partitions take precedence.
         """
         self._consumer = weakref.ref(consumer)
 

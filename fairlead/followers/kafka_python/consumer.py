@@ -88,7 +88,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Tell the assignor its consumer, which then rejoins the group whenever a new plan arrives.
+        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
 
         Call it before the consumer polls.
         """
