@@ -27,7 +27,7 @@ def lag_aware(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        Every partition has the same owner as with the published loop.
+        Every partition has the same owner as with the loop in KAFKA-5337.
 
     Notes
     -----
