@@ -239,7 +239,7 @@ public final class Peers {
         return rows.stream().map(row -> row.stream().mapToInt(x -> x).toArray()).toArray(int[][]::new);
     }
 
-    /** The loop of KAFKA-5337: each topic's partitions, by descending lag, go to the member with fewest of the topic. */
+    /** The loop of KAFKA-5337: a topic's partitions, by descending lag, go to the member with fewest of the topic. */
     private int[] lagAware() {
         int[][] subscribers = subscribers();
         int[] result = new int[members.length];

@@ -125,7 +125,7 @@ final class Decider {
         return byInstances(view);
     }
 
-    /** Returns the group whose plan has exactly these instance ids and topics; null if not exactly one plan has. */
+    /** Returns the group of the plan with exactly these instance ids and topics; null unless there is one such plan. */
     private String byInstances(GroupView view) {
         if (Arrays.asList(view.instances).contains(null)) {
             return null;

@@ -24,7 +24,7 @@ final class Follower implements FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
     private static final long RETRY_MS = 5_000;
     private static final int RETRIES = 12;
-    /** Orders members' notes by the plan that they state, the newest last. A valid lease comes after an expired one. */
+    /** Orders members' notes by the plan that they state, the newest last. Of equal plans, a valid lease comes last. */
     private static final Comparator<Notes.Subscribed> NEWEST = Comparator.comparing(Notes.Subscribed::seen)
         .thenComparing(Notes.Subscribed::lapsed, Comparator.reverseOrder());
     private static final Notes.Assigned JOINING = new Notes.Assigned(

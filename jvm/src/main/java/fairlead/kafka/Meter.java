@@ -23,7 +23,7 @@ final class Meter {
     private final double created;
     private final String token = WorkReport.newToken();
     private final Map<TopicPartition, Work> works = new HashMap<>();
-    /** The present batch; the counters of the present record's partition; the start of the record's time. Or null. */
+    /** The present batch, or null. Next: counters of the present record's partition, start of the record's time. */
     private Batch batch;
     private Work running;
     private double since;

@@ -11,7 +11,7 @@ final class Work {
     private long records;
     private double busy;
     private double squares;
-    /** Offset of the last commit. {@code lead} is the maximum by which a committed offset exceeded the records. */
+    /** Offset of the last commit. {@code lead}: maximum by which a committed offset exceeded the number of records. */
     private long committed = -1;
     private long lead;
     /** States after the reported state, in order. */
