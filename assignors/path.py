@@ -86,7 +86,7 @@ class Goal:
 
 
 class Path:
-    """The steps of a plan from its start, as far as the limit on moves allows."""
+    """The steps of a plan. `finish` takes those that help, as far as the limit on moves allows."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The reason for each move of a lag-aware plan.
 
-Belongs here: reasons for the moves of single steps, and of several steps together. Belongs
-elsewhere: the steps (`relief`), their number in a plan (`path`).
+Belongs here: reasons for partitions that move in one step, or in several steps one after another.
+Belongs elsewhere: the steps (`relief`), their number in a plan (`path`).
 
 Each reason is about the member that the partition leaves: either the move relieves this member, or
 the member gets another partition in exchange. Owners between the first and the last step are not

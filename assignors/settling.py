@@ -113,8 +113,8 @@ class _SettlingSearch:
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # Every exchange includes a partition that moves, so it is enough to try these. If all
-            # move, only those that an exchange can improve are tried.
+            # Every exchange includes a partition that moves, so only partitions that move are
+            # tried. If all partitions move, only those that an exchange can improve are tried.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():

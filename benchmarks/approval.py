@@ -5,7 +5,7 @@ page while `dagster dev` runs; printing, and writing approval.json. Belongs else
 or whether consumers follow them (`reaction`).
 
 The sensor ticks at fixed intervals, so rounds begin at random moments. An approval's time comes
-from the database, a record's time from the record. Both are on the same machine.
+from the database, a record's time from the record. Database and broker are on the same machine.
 """
 
 import random

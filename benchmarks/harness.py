@@ -40,11 +40,11 @@ class Bench:
     Parameters
     ----------
     options
-        The parsed options of its command line.
+        The parsed options of the command line.
     console
-        The console for its output.
+        The console for the benchmark's output.
     results
-        The JSON file for its figures, beside the module.
+        The JSON file for the figures, in the same folder as the benchmark's module.
     load
         The machine's load average over one minute, at the start.
     """

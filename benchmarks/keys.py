@@ -1,8 +1,8 @@
 """Accuracy of `fairlead keys` on topics whose keys are known: `python -m benchmarks.keys`.
 
-Belongs here: writing topics with known keys to a real broker; comparing estimated shares,
-intervals, loads with more partitions, and time lags with the truth; the cost of sampling a large
-topic. Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
+Belongs here: writing topics with known keys to a real broker; comparing estimates with the truth
+(shares, intervals, loads after adding partitions, time lags); the cost of sampling a large topic.
+Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
 
 The printed figures have these goals:
 

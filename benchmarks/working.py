@@ -383,7 +383,7 @@ def _pause_and_resume(app: Application) -> None:
             consumer.resume(*consumer.paused())
 
 
-#: Applications in which a meter in the client cannot assign all of the time to the right records.
+#: Applications whose client cannot measure all of the time that each single record takes.
 APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
     "collect, then insert": _collect_and_insert,
     "flush every 500": _flush,

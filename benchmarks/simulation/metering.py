@@ -11,8 +11,8 @@ from fairlead.simulation.world import Float64, Int64
 _QUEUED_S: Final = 1e-5
 #: Share of the work of a flushing application that happens after every N-th record.
 _FLUSHED: Final = 0.9
-#: Seconds. Time that cannot be attributed to records is added up in blocks of this length, and the
-#: sum of a block is squared.
+#: Length of a block in seconds. Time that cannot be attributed to records is added up over a block,
+#: and this sum is squared.
 _BLOCK_S: Final = 600.0
 #: If a consumer works for at least this share of a step, its queues count as full.
 _FULL: Final = 0.98

@@ -18,14 +18,15 @@ from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import PlanDocument
 
-#: Seconds. Back-off of a group after its first regression.
+#: Seconds for which a group gets no plan after its first regression.
 _FIRST_REST_S: Final = 1800.0
 
 
 def rest_s(times: int) -> float:
-    """Return the back-off of a group after its n-th regression, in seconds.
+    """Return for how many seconds a group gets no plan after its n-th regression (the back-off).
 
-    migrations/sql/regression_checks.sql computes the back-off of real groups in the same way.
+    A regression: a plan put the group further behind. migrations/sql/regression_checks.sql computes
+    the back-off of real groups in the same way.
 
     Examples
     --------
