@@ -1,7 +1,7 @@
 """How evenly topics are spread over members, and the best possible spread.
 
-Belongs here: counts of each topic's partitions on each member, the spread that plans state, and its
-lower bound. Belongs elsewhere: spreading topics (`aims`, `even`, `swaps`).
+Belongs here: counts of each topic's partitions on each member, the figure for the spread of a plan,
+and its lower bound. Belongs elsewhere: spreading topics (`aims`, `even`, `swaps`).
 """
 
 from typing import NamedTuple
@@ -58,7 +58,7 @@ def _numbers(problem: Problem, owner: Int32) -> Int64:
 def even_shares(problem: Problem) -> Int64:
     """Return each topic's even share: partitions divided by subscribers, rounded up; at least 1.
 
-    int64 of shape (T,). No assignment has a lower largest share.
+    int64 of shape (T,). In every assignment, a topic's largest share is at least its even share.
     """
     readers = np.maximum(problem.subscriber_counts, 1)
     return np.maximum(-(-problem.partition_counts // readers), 1)

@@ -157,9 +157,9 @@ def _give_up_surplus(problem: Problem) -> Int32:
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
     """Return an order of the partitions, by owner: each owner keeps the first of its partitions.
 
-    An owner's n-th partition of a topic has the rank n / even share of the topic, and low ranks
-    come first. For equal ranks, the order of topics differs between owners, so that not all owners
-    give up the same topic.
+    The rank of an owner's n-th partition of a topic is n, divided by the topic's even share. Low
+    ranks come first. For equal ranks, the order of topics differs between owners, so that not all
+    owners give up the same topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)

@@ -57,7 +57,7 @@ def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
 
 
 def with_reports(name: str) -> str:
-    """Return the name of the same measurement with reports of work."""
+    """Return the name that a measurement has if the planner reads reports of work."""
     return f"{name}, reports"
 
 

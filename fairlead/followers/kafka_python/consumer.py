@@ -205,7 +205,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return the next records, as KafkaConsumer does.
 
-        If the consumer reports its work, iterating over the lists is timed.
+        If the consumer reports its work, the time of iterating over the lists is measured.
         """
         meter = self._meter
         if meter is None:
