@@ -88,7 +88,7 @@ final class BrokerReader extends LogTail {
                 + MOST_BYTES + " bytes of memory";
     }
 
-    /** Returns null if a bootstrap server accepts connections. Without this check, Kafka's clients would fill the log. */
+    /** Returns null if a bootstrap server accepts connections. If none does, Kafka's clients would fill the log. */
     @Override
     String unreachable() {
         for (String server : settings.bootstrapServers.split(",")) {

@@ -55,8 +55,8 @@ final class Work {
      * Sets the state to report with a committed offset.
      *
      * <p>An application may commit before or after it processes records. The planner ignores a report whose number of
-     * records grows by more than the committed offset. So this method looks up the state at a smaller number of records:
-     * the offset, minus the largest difference so far between a committed offset and the number of counted records.
+     * records grows by more than the committed offset. So this method looks up the state at a smaller number of
+     * records: the offset, minus the largest difference so far between a committed offset and the counted records.
      */
     void commit(long offset, State now) {
         long ahead = offset - now.records;
