@@ -5,20 +5,20 @@ elsewhere: the smaller network of loads and owners, which solves far larger prob
 
     class c --- kept, moved or placed partitions ----> topic of c on member m
     topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m
-    member m --- arcs as in `flow`, for loads near those of its solution ----> sink
+    member m --- arcs as in `flow`, for loads near the solution of `flow` ----> sink
 
 The aims in their order:
 
 1. loads, decreasingly minimal (see `sticky`);
 2. partitions kept;
-3. spread: the worst topic's largest share over its even share, then topics on as many members as
-   possible, then the sum of squared shares;
+3. spread: first, the ratio of a topic's largest share to its even share, for the topic where this
+   ratio is highest; then topics on as many members as possible; then the sum of squared shares;
 4. older claims: partitions that return to their newest earlier owner, then to the owner before
    that one, and so on;
 5. racks: partitions read from a replica in the member's rack.
 
-All these figures except the worst share are sums of convex costs of arcs, so one flow optimises
-them in order. The worst share is a ceiling on every flow: the module lowers the ceiling and solves
+All these figures except the ratio are sums of convex costs of arcs, so one flow optimises them in
+order. The ratio is a ceiling for all topics of a flow: the module lowers the ceiling and solves
 again until the loads or the number of kept partitions would get worse.
 """
 
@@ -37,9 +37,10 @@ from assignors.spread import Pairs, even_shares, pairs, worst
 
 Mask = npt.NDArray[np.bool_]
 
-# Maximum arcs of the network: solving takes about 20 ms. Larger problems use bounded searches.
+# Maximum number of arcs: solving such a network takes about 20 ms. If there would be more arcs,
+# bounded searches replace the flow.
 _MOST_ARCS = 10_000
-# Maximum product of the highest cost and the number of nodes, which the solver computes in 64 bits.
+# Maximum of highest cost x number of nodes: the solver computes this product in 64 bits.
 _HIGHEST_COST = 2**60
 
 
@@ -80,7 +81,8 @@ def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | 
 def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False) -> Int64:
     """Return how many partitions of each topic a member may have, int64 of shape (T,).
 
-    `ceiling`: the worst share, as numerator and denominator. `strictly`: stay below it.
+    `ceiling`: the maximum ratio of a topic's largest share to its even share, as numerator and
+    denominator. `strictly`: stay below this ratio.
     """
     share, even = ceiling
     return (share * even_shares(problem) - strictly) // even
@@ -105,13 +107,13 @@ def _loads_and_kept(problem: Problem, owner: Int32) -> tuple[list[int], int]:
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """The parts of the network that do not depend on the ceiling."""
+    """The parts of the network that do not depend on the maximum share of a topic on a member."""
 
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """The levels around the loads: two best load vectors differ by at most one in each
-    member (Frank and Murota: they form a matroid, shifted)."""
+    """The levels next to the best loads. Other best loads differ from these by at most one
+    partition per member (Frank and Murota: all best loads form a matroid, shifted)."""
     arc_pair: Int64
     """Topic and member, as a pair's index, of each arc of the network, int64 of shape (A,)."""
     pair_topic: Int64
@@ -181,7 +183,11 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """Return for each row of `earlier` which arcs lead to a member other than that owner."""
+        """For each row of `Problem.earlier`, return which arcs do not lead to the earlier owner.
+
+        A row has one earlier owner of each partition. An arc has partitions of one class, which all
+        have the same earlier owners.
+        """
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
             return []
@@ -192,7 +198,7 @@ class _Graph:
         return list((claimant >= 0) & (claimant != network.arc_member))
 
     def _nodes(self) -> tuple[int, int, int, int]:
-        """Return the numbers of classes, topics on members, members and sinks."""
+        """Return how many nodes are classes, topics on members, members, and sinks."""
         return self.network.sizes.size, self.pair_topic.size, self.network.base.size, 1
 
     def _flow(
@@ -229,14 +235,16 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return a price for a unit of each aim, above what all less important aims together can gain.
+    """Return a price for each aim, so that all less important aims together never outweigh it.
+
+    A flow is optimal if no cycle of arcs improves it. So the price of an aim only has to exceed
+    what the less important aims can gain along one cycle.
 
     Parameters
     ----------
     aims
-        The least important aim first. Each has the costs of arcs in its own unit, and the maximum
-        number of such arcs on a simple cycle of the network: a flow is optimal if no cycle improves
-        it, so only the gains along one cycle count.
+        The least important aim first. Each aim is a pair: the cost of each arc, in the aim's own
+        unit, and the maximum number of arcs with such costs on a simple cycle of the network.
     """
     prices, gain = [], 0
     for costs, arcs in aims:

@@ -26,16 +26,16 @@ class Assignment:
     Parameters
     ----------
     problem
-        The assigned problem: P partitions, M members.
+        The problem that was solved: P partitions, M members.
     owner
         int32 of shape (P,): member index, -1 if the topic has no subscriber.
     outcome
-        What the assignor decided and why, in one sentence; None if it had no choice.
+        What the assignor decided and why, in one sentence; None if the assignor states neither.
     reasons
         Map from partition index to the reason for the partition's move or placement; empty if the
         assignor gives no reasons.
     frontier
-        The highest load after each number of moves, from no move to all.
+        The highest load after each number of moves; empty if the assignor does not compute this.
     """
 
     problem: Problem

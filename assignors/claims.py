@@ -1,5 +1,7 @@
 """Owners of partitions according to the members' claims, now and in earlier generations.
 
+A claim is a member's statement at a rebalance that it owned a partition in some generation.
+
 Belongs here: which claim wins if several members claim the same partition. Belongs elsewhere:
 reading claims (`problem_input`, `user_data`), and assigning by older claims (`older_claims`).
 """
@@ -53,7 +55,7 @@ def effective_owner(
 def earlier_owners(
     partitions: Int64, members: Int32, generations: Int64, *, partition_total: int
 ) -> Int32 | None:
-    """Return each partition's owners in generations older than its newest claim.
+    """Return each partition's earlier owners: those who claim it with older generations.
 
     Parameters
     ----------

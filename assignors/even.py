@@ -11,7 +11,7 @@ from assignors.problem import Int32, Int64, Problem
 
 Mask = npt.NDArray[np.bool_]
 
-# Number of members with the fewest partitions that are tried as receivers of a partition.
+# To even out loads, a partition is offered to this number of members: those with the lowest loads.
 _TAKERS = 8
 
 
@@ -32,9 +32,9 @@ def deal(problem: Problem) -> Int32 | None:
 
     Notes
     -----
-    Every reader gets N // S partitions of each topic. The remaining partitions go to the members
-    with the fewest, starting with the topics with the fewest readers. Then members with too many
-    partitions pass some to members with too few. O(P + T M log M).
+    Every reader gets N // S partitions of each topic. Each remaining partition goes to the reader
+    with the fewest partitions; topics with the fewest readers come first. Then members with too
+    many partitions pass some to members with too few. O(P + T M log M).
     """
     readers = problem.readers
     if not readers.size or not problem.dense:
@@ -61,7 +61,7 @@ def deal(problem: Problem) -> Int32 | None:
 
 
 def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
-    """Give the `rest` of each topic to its subscribers with the smallest loads; update `loads`.
+    """Give the `rest` partitions of each topic to members with the lowest loads; update `loads`.
 
     Returns which members got one more partition of which topics, bool of shape (T, M).
     """
@@ -78,12 +78,15 @@ def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
 
 
 def _hand_on(problem: Problem, more: Mask, loads: Int64) -> bool:
-    """Even out the loads: members with too many partitions pass some of `more` to other members.
+    """Even out the loads: members with too many partitions pass partitions to other members.
+
+    A member passes only the additional partitions that it got in `_deal_rest`.
 
     Parameters
     ----------
     more, loads
-        From `_deal_rest`; changed in place.
+        Which members have an additional partition of which topics, and the members' loads. Both are
+        changed in place.
 
     Returns
     -------

@@ -16,7 +16,7 @@ def fair(problem: Problem) -> Assignment:
 
     Topics are assigned in this order: fewest subscribers first (they leave the least choice), then
     most partitions, then by name. If several members have the fewest partitions, the partition goes
-    to the one with the fewest of its topic, then to the first by name.
+    to the one with the fewest partitions of the same topic, then to the first by name.
 
     Parameters
     ----------

@@ -27,8 +27,9 @@ def fill(loads: Int64, items: int) -> Int64:
 
     Notes
     -----
-    A receiver with l items takes new ones at levels l, l + 1, and so on. The triples (level, -l,
-    receiver) in ascending order give the order of the receivers. O(items log items + K log K).
+    The level of an item is the number of items that its receiver already has. A receiver that has l
+    items at first gets items of levels l, l + 1, and so on. The triples (level, -l, receiver) in
+    ascending order give the order of the receivers. O(items log items + K log K).
 
     Examples
     --------

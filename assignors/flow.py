@@ -21,7 +21,7 @@ replica.
 An arc for every possible load would take P arcs per member. Instead, each member has arcs for a
 window of loads around its expected load; outside the window the cost is linear. This linear cost is
 at most the true cost, so a solution with all loads inside their windows is optimal. Otherwise the
-windows are moved: to loads from a coarse grid first, then to those of the last solution.
+windows are moved: first to loads from a coarse grid, then to the loads of the last solution.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ import numpy.typing as npt
 from assignors.numbering import within_groups
 from assignors.problem import Int32, Int64, Problem
 
-_WINDOW = 4  # levels on each side of an expected load in the first window
+_WINDOW = 4  # how many levels the first window reaches below and above an expected load
 _GRID = 16  # number of cells of a grid over the possible loads of a member
-_FINER = 4  # cell size of a grid over that of the next finer one
+_FINER = 4  # each grid has cells of a quarter of the size of the previous grid's cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 def _classes(
     problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Return each partition's class, then each class's code (topic and rack set) and size."""
+    """Return the class of each partition, and each class's code (topic and rack set) and size."""
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
         code = code * _rack_kinds(problem) + problem.rack_set_of
@@ -202,9 +202,11 @@ def _refine(network: Network) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Each member's arcs to the sink, one per level; `low` to `high` is the window of the member.
+    """Each member's arcs to the sink, and its window: the loads from `low` to `high`.
 
-    `low` and `high` are int64 of shape (M,), the others of shape (L,).
+    In the window, a member has an arc for each level: for one more partition, or on a coarse grid,
+    for the partitions of one more cell. `low` and `high` are int64 of shape (M,). The other arrays
+    have a value for each of the L arcs.
     """
 
     low: Int64
@@ -219,10 +221,10 @@ class Windows:
 
 
 def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) -> Windows:
-    """Return each member's arcs: one per level from `low` to `high`, one below and one above.
+    """Return each member's arcs to the sink: one per level of its window, one below, one above.
 
-    The price of a level is its rank: only the order matters, and the solver is faster with small
-    prices.
+    `step` is the number of partitions in a level. The price of a level is its rank, because only
+    the order matters, and the solver is faster with small prices.
     """
     total = int(network.sizes.sum())
     low = np.maximum(low // step * step, network.base)

@@ -1,4 +1,6 @@
-"""Greedy assignments of a group without owners, which are preferred if no other is better.
+"""Greedy assignments, preferred for new groups if no other assignment is better.
+
+In a new group, no partition has or had an owner.
 
 Belongs here: assignments that Kafka's sticky assignor makes, and whether they are optimal. Belongs
 elsewhere: finding an optimal assignment (`aims`).
@@ -53,9 +55,11 @@ def _value(problem: Problem, owner: Int32) -> tuple[object, ...]:
 
 
 def _near_first(problem: Problem) -> Int32:
-    """Assign partitions to members in a replica's rack, then the others, then even out the loads.
+    """Assign partitions greedily, each to a member in the rack of a replica if there is one.
 
-    Topics with the fewest subscribers come first; each partition goes to the least loaded member.
+    First, partitions for which there is such a member; second, all others; last, loads are evened
+    out. Topics with the fewest subscribers come first; each partition goes to the least loaded
+    member.
     """
     loads = np.zeros(len(problem.members), dtype=np.int64)
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

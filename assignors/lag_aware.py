@@ -14,10 +14,10 @@ from assignors.problem import Int32, Problem
 
 
 def lag_aware(problem: Problem) -> Assignment:
-    """Give each partition, those with most lag first, to the member with the fewest of its topic.
+    """Give each partition, by descending lag, to the member with fewest partitions of the topic.
 
-    If several members have the fewest, the one with the least lag in this topic gets the partition,
-    then the first by name.
+    If several members have equally few of them, the partition goes to the member with the least lag
+    in this topic, then to the first by name.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def lag_aware(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        The same owner for every partition as the published loop.
+        Every partition has the same owner as with the loop in KAFKA-5337.
 
     Notes
     -----

@@ -24,9 +24,9 @@ _FLOW_UNITS = 2.0**44
 _TOLERANCE = 1e-9
 
 
-@lru_cache(maxsize=1)  # all candidates of a group are measured in a row and share this bound
+@lru_cache(maxsize=1)  # all candidate plans of a group have the same bound
 def lag_lower_bound(problem: Problem) -> int:
-    """Return the minimum lag, in records, of the most loaded member in any assignment.
+    """Return a lower bound on the most loaded member's lag, in records, for all assignments.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
-    """Find a set of topics that its readers have no room for; empty if there is none."""
+    """Find a set of topics for which their readers have no room; empty if there is none."""
     from ortools.graph.python import max_flow  # noqa: PLC0415 - a slow import, often not needed
 
     topics, members = loads.size, room.size

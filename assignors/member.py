@@ -39,8 +39,8 @@ class Member:
     rack
         `client.rack`.
     capacity
-        Relative processing speed: 2 records load a member of capacity 2 as much as 1 record a
-        member of capacity 1.
+        Relative processing speed. For a member of capacity 2, 2 records are as much load as 1
+        record is for a member of capacity 1.
     """
 
     topics: Iterable[str]

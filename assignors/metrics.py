@@ -28,7 +28,7 @@ class Metrics:
     lag_max, lag_mean
         Lag of the most loaded member, and mean lag of the members, in records.
     lag_lower_bound
-        The least `lag_max` that any assignment could have.
+        A lower bound on `lag_max` for all assignments.
     gap
         Excess of `lag_max` over `lag_lower_bound`, as a share of the bound; 0 is optimal.
     kept, moved, placed
@@ -36,7 +36,7 @@ class Metrics:
         previous one is still a member, `placed` had no owner among the members.
     topic_spread
         For the worst topic: its largest share on one member, divided by its even share (partitions
-        over subscribers, rounded up). 1 is optimal; 0: nothing is assigned.
+        divided by subscribers, rounded up). 1 is optimal; 0: nothing is assigned.
     """
 
     count_min: int

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 
 def within_groups(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of each item within its group, from 0, for groups of these sizes.
+    """Return the number of each item within its group, counted from 0; `sizes` are the group sizes.
 
     Examples
     --------

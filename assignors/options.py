@@ -1,4 +1,4 @@
-"""Checks of the values of assignors' options.
+"""Check the values of assignors' options.
 
 Belongs here: types and ranges, with messages that name the option. Belongs elsewhere: which options
 an assignor has (its signature states them).

@@ -1,6 +1,7 @@
 """Compute the partition of a record's key, as the Java producer does by default.
 
-Belongs here: Kafka's murmur2, and the partition of a hash. Belongs elsewhere: consumers.
+Belongs here: Kafka's murmur2, and the choice of the partition by this hash. Belongs elsewhere:
+everything about consumers.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The path of a lag-aware plan: whether to act, how many steps to take, and the outcome.
+"""The path (sequence of steps) of a lag-aware plan: whether to act, how far to go, the outcome.
 
 Belongs here: the loads that decide when a plan is good enough, taking the steps of `relief`,
 stopping at the limit on moves, and reporting outcome and frontier. Belongs elsewhere: options and
@@ -19,9 +19,10 @@ from assignors.reasons import reasons
 from assignors.relief import Step, relieve
 from assignors.settling import settle, stand_ins
 
-# A plan usually stops as soon as the highest load is inside the band, to move few partitions. If
-# this load was more than _FAR band widths above the lower bound, the plan continues until it is at
-# most _RENEWED widths above the bound, so that small changes of lag do not push it out again.
+# To move few partitions, a plan usually stops as soon as the highest load is inside the band, the
+# range of loads that are good enough. If the highest load was more than _FAR band widths above the
+# lower bound, the plan continues until this load is at most _RENEWED widths above the bound: then
+# small changes of lag do not push the load out of the band again.
 _FAR = 3.0
 _RENEWED = 0.2
 # Share of the band's width. If a path cannot reach the band, its last steps are omitted if together
@@ -32,6 +33,8 @@ _SLIGHT = 0.2
 @dataclass(frozen=True)
 class Goal:
     """Loads with which the highest load is compared, to decide how far a plan goes.
+
+    The band is the range of loads that are good enough. It begins at the lower bound.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ class Goal:
 
 
 class Path:
-    """The steps of a plan from its start, as far as the limit on moves allows."""
+    """The steps of a plan. `finish` takes those that help, as far as the limit on moves allows."""
 
     def __init__(
         self,
@@ -141,8 +144,8 @@ class Path:
     def _goes_on(self, owner: Int32) -> bool:
         """Return whether another plan that starts from these owners would move more partitions.
 
-        It may, because an exchange while settling can give the most loaded member partitions that
-        other members have room for.
+        This can happen, because the exchanges at the end of a plan (`settling`) may give the most
+        loaded member partitions for which other members have room.
         """
         ledger = Ledger(self.problem, owner, self.ledger.weights, self.ledger.limits)
         effort = Effort(self.effort.pairs)
@@ -184,7 +187,7 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the points whose load is below that of each point with as many or fewer moves."""
+        """Return the lowest load for each number of moves, unless fewer moves reach it, too."""
         frontier: list[Spent] = []
         for point in sorted(self.points):
             if not frontier or point.highest_load < frontier[-1].highest_load:

@@ -19,8 +19,8 @@ def place(ledger: Ledger, partitions: Int64) -> None:
     """Give each orphan, the heaviest first, to the member with the lowest load after the placement.
 
     Among equal loads, a member in the rack of a replica comes first, then the one with the fewest
-    partitions, then with the fewest of the topic, then the first by name. So partitions without
-    weight even out the counts.
+    partitions, then with the fewest of the topic, then the first by name. So among members with
+    equal loads, partitions of weight 0 even out the counts.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def place(ledger: Ledger, partitions: Int64) -> None:
 
 
 def _place_anywhere(ledger: Ledger, order: Int64) -> None:
-    """Place partitions with a heap of members per capacity; every reader may get each partition."""
+    """Place partitions that all readers may get. Members of equal capacity are in one heap."""
     if not order.size:
         return
     problem = ledger.problem

@@ -153,7 +153,7 @@ class Problem:
 
     @cached_property
     def subscriber_offsets(self) -> Int64:
-        """Where topics start in `subscribers`: `t` has `subscribers[offsets[t]:offsets[t + 1]]`."""
+        """Where topics start in `subscribers`: topic t has `subscribers[start[t]:start[t + 1]]`."""
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.subscriber_counts)))
 
     @cached_property
@@ -227,7 +227,7 @@ class Problem:
 
     @cached_property
     def exact_weights(self) -> npt.NDArray[Any]:
-        """`weights` in a type whose sums are exact: int64, or Python ints if that overflows."""
+        """`weights` in a type whose sums are exact: int64, or Python ints if int64 may overflow."""
         total_is_safe = self.weights.astype(np.float64).sum() < LARGEST_LAG / 2
         return self.weights if total_is_safe else self.weights.astype(object)
 

@@ -22,11 +22,11 @@ Table = list[list[int]]
 
 
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
-    """Exchange partitions within topics so that more are in the rack of a replica.
+    """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
-    Each member has as many partitions of each topic as before, and keeps as many of its own. If a
-    member gives up some partitions of a topic, it keeps those with a replica in its rack.
-    Partitions that returned to an earlier owner stay there.
+    Each member has as many partitions of each topic as before, and keeps as many of the partitions
+    that it already owned. If it gives up some partitions of a topic, it keeps those with a replica
+    in its rack. Partitions that returned to an earlier owner stay there.
 
     Parameters
     ----------
@@ -86,15 +86,15 @@ def _keep_near(problem: Problem, owner: Int32) -> Mask:
 
 
 def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, Int32]:
-    """Assign K partitions to members so that as many as possible are in the rack of a replica.
+    """Assign K partitions, as many as possible to members in the rack of a replica.
 
     Parameters
     ----------
     partitions
         Partition indices, ascending; shape (K,).
     members
-        Members that get these partitions, once for each partition; shape (K,). In the order of
-        topics; the order within a topic has no meaning.
+        Members that get these partitions, each listed once per partition that it gets; shape (K,).
+        In the order of topics; the order within a topic has no meaning.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
     given = np.dstack(
         (table, left)
-    )  # partitions of each set for each rack; last: for racks without a replica
+    )  # number of partitions by topic, set and rack; in the last column: to racks without a replica
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)
@@ -137,7 +137,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
 
 
 def _expand(starts: Int64, sizes: Int64) -> Int64:
-    """Return the indices of all items of groups of consecutive items, given starts and sizes."""
+    """Return one array with a run of consecutive indices for each start and size."""
     sizes = sizes.ravel()
     return np.repeat(starts.ravel(), sizes) + within_groups(sizes)
 
@@ -145,7 +145,7 @@ def _expand(starts: Int64, sizes: Int64) -> Int64:
 def match_racks(
     supply: Sequence[int], demand: Sequence[int], near: Sequence[Sequence[bool]]
 ) -> Table:
-    """Give racks as many partitions as possible that have a replica there, by a maximum flow.
+    """Distribute partitions to racks, as many as possible to a rack with a replica: a maximum flow.
 
     Parameters
     ----------

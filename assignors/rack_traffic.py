@@ -16,7 +16,7 @@ from assignors.spread import even_shares, pairs
 
 # Maximum number of partitions and members examined in all steps together: about a second.
 _WORK = 30_000_000
-# Number of moves that a step without moves counts as, when savings per move are compared.
+# For the comparison of savings per move, a step without moves counts as this number of moves.
 _FREE = 0.25
 
 
@@ -64,9 +64,9 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    The partition moves to such a member with room, or is exchanged for one of its partitions: the
-    choice is what saves more traffic per move. The largest share of a topic on one member does not
-    grow.
+    A partition either moves to a member that has room, or is exchanged for another partition of a
+    member in the rack of a replica, whichever saves more traffic per move. The largest share of a
+    topic on one member does not grow.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def reduce_rack_traffic(
     -----
     O(P + M) for each partition that is read from another rack, at most 30 million in all. Greedy:
     the search ends when no single step helps, even if several together would. In groups of six
-    partitions it saves as much traffic as exhaustive search if members have ample room, nine tenths
-    of that if members can take half as much load again, and three quarters if they are full.
+    partitions, it saves as much traffic as exhaustive search if members have ample room, nine
+    tenths of that if members have room for 50 % more load, and three quarters if members are full.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class _TrafficSearch:
         return True
 
     def _move(self, at: int) -> _Step | None:
-        """Return the move to that member in a replica's rack whose load is lowest afterwards."""
+        """Of all moves to a member in a replica's rack, return the one with the lowest `peak`."""
         topic, moves = int(self.problem.topic_of[at]), int(self.owner[at] == self.home[at])
         if self.bounds.counts or moves > self.left:
             return None
@@ -184,7 +184,7 @@ class _TrafficSearch:
         return _Step(worth, float(after[best]), ((at, int(takers[best])),), moves)
 
     def _swap(self, at: int) -> _Step | None:
-        """Return that exchange with a member in a replica's rack that saves most per move."""
+        """Of all exchanges with a member in a replica's rack, return the one with most `worth`."""
         topics, owner, giver = self.problem.topic_of, self.owner, int(self.owner[at])
         topic, takers = topics[at], np.maximum(owner, 0)
         may = (owner >= 0) & (owner != giver) & ~self.bounds.fixed

@@ -23,7 +23,7 @@ def range_(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        The same owner for every partition as Kafka's RangeAssignor.
+        Every partition has the same owner as with Kafka's RangeAssignor.
 
     Notes
     -----

@@ -4,8 +4,9 @@ Belongs here: the rule by which Kafka's RangeAssignor gives members the partitio
 their rack. Belongs elsewhere: the other partitions, which are then cut into pieces (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
-the same number of partitions are assigned together, for the sake of joins: one member gets
-partition 0 of all these topics if each has a replica of it in the member's rack, and so on.
+the same number of partitions are assigned together, because an application may join their records:
+if a rack has a replica of partition 0 of each of these topics, one member in this rack gets
+partition 0 of all of them, and so on.
 """
 
 from collections import defaultdict
@@ -21,9 +22,9 @@ Mask = npt.NDArray[np.bool_]
 def match(problem: Problem) -> Int32 | None:
     """Return the owners of partitions that go to a member near a replica, and -1 for the others.
 
-    int32 of shape (P,); None if racks make no difference. They make none if they are unknown, if no
-    member is in the rack of a replica, or if all partitions of each topic have replicas in the same
-    racks. A member whose rack is unknown counts as near every replica.
+    int32 of shape (P,); None if racks make no difference: if they are unknown, if no member is in
+    the rack of a replica, or if all partitions of each topic have replicas in the same racks. A
+    member whose rack is unknown counts as near every replica.
     """
     if problem.rack_set_of is None or not any(problem.racks):
         return None
@@ -53,8 +54,8 @@ def match(problem: Problem) -> Int32 | None:
 def _differs(problem: Problem, topic: int) -> bool:
     """Return whether racks matter for a topic.
 
-    They do if some partitions have replicas in other racks than others, and a subscriber is in one
-    of these racks.
+    They do if the topic's partitions have replicas in different sets of racks, and a subscriber is
+    in one of these racks.
     """
     first, last = problem.topic_offsets[topic : topic + 2]
     numbers = np.unique(_sets(problem)[first:last]).tolist()
@@ -85,8 +86,8 @@ class _Deal:
         near = np.array(
             [[rack is None or rack in held for held in problem.rack_sets] for rack in kinds]
         )
-        # For each partition number and each of K racks, whether the partitions with this number of
-        # all topics have a replica there; bool of shape (N, K).
+        # For each partition number and each of K racks: whether in every topic, the partition with
+        # this number has a replica in the rack. bool of shape (N, K).
         self.near: Mask = np.all(near[:, sets], axis=1).T
 
     def _room(self, at: int) -> int:
@@ -97,8 +98,9 @@ class _Deal:
         self.larger -= self.has[at] > self.share
 
     def together(self) -> Int32:
-        """Return the first subscriber with room near each partition number, int32 of shape (N,).
+        """Return the subscriber that gets each partition number of all topics, int32 of shape (N,).
 
+        This is the first subscriber with room in a rack with replicas; -1 if there is none.
         A subscriber never regains room, so one without room is removed from its rack's queue.
         """
         queues = [
@@ -124,8 +126,9 @@ class _Deal:
         return taken_by
 
     def alone(self) -> Int32:
-        """Give each subscriber in turn the first free partition numbers near it, up to its share.
+        """Give partitions to one subscriber after another: free ones near it, up to its share.
 
+        A partition is near a subscriber if it has a replica in the subscriber's rack.
         Each rack has one queue of partition numbers, and its subscribers take from the front.
         """
         taken_by: Int32 = np.full(self.near.shape[0], -1, dtype=np.int32)

@@ -1,7 +1,7 @@
 """The reason for each move of a lag-aware plan.
 
-Belongs here: reasons for the moves of single steps, and of several steps together. Belongs
-elsewhere: the steps (`relief`), their number in a plan (`path`).
+Belongs here: reasons for partitions that move in one step, or in several steps one after another.
+Belongs elsewhere: the steps (`relief`), their number in a plan (`path`).
 
 Each reason is about the member that the partition leaves: either the move relieves this member, or
 the member gets another partition in exchange. Owners between the first and the last step are not
@@ -40,15 +40,15 @@ def reasons(
     bound
         The lower bound on the most loaded member's load.
     start
-        Owners at the start of the path, when orphans are placed and counts evened out; int32 of
-        shape (P,).
+        Owners at the start of the path, after orphans have been placed and counts evened out; int32
+        of shape (P,).
     steps
         The steps of the path that the plan takes.
     owner
         Owners in the plan, int32 of shape (P,).
     instead
-        The result of `settling.stand_ins`: maps a partition that moves only after settling to the
-        partition that stays instead.
+        The result of `settling.stand_ins`. Keys are partitions that move only because of the
+        exchanges at the end of the plan. Values are the partitions that stay instead.
     """
     steps_of: dict[int, list[Step]] = {}
     for step in steps:

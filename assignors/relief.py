@@ -42,7 +42,7 @@ class Step:
         Indices: first the partition that leaves the most loaded member, then the partitions that
         this member gets in exchange.
     giver, taker
-        The most loaded member, and the member with which it moves or exchanges partitions.
+        The most loaded member, and the other member of the move or exchange.
     load
         The most loaded member's load before the step.
     """
@@ -117,14 +117,14 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 
     Yields
     ------
-    Each step. Steps never return to earlier owners: each lowers the list of loads in descending
-    order, compared element by element.
+    Each step. Steps never return to earlier owners, because each one makes the list of loads
+    smaller (sorted in descending order, and compared element by element).
 
     Notes
     -----
-    O(K) for each pair of members that is compared, with K partitions together. If the least loaded
-    members can take a partition, a step is O(K + M); it takes more if subscriptions or limits
-    prevent them.
+    O(K) for each pair of members that is compared, if the two have K partitions together. If the
+    least loaded members can take a partition, a step is O(K + M); it takes more if subscriptions or
+    limits prevent this.
     """
     shares = _Shares(ledger, movable)
     while ledger.loads.size:
@@ -143,9 +143,10 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step with the least loaded receivers with which a step helps.
+    """Find the best step with the first few receivers that have one, the least loaded first.
 
-    Moves and swaps come first. If none helps, it tries to exchange one partition for several.
+    Moves and swaps are tried first. If none helps, one partition is exchanged for several, if this
+    helps.
     """
     if not shares.of(giver).size:
         return None
@@ -187,8 +188,8 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as fit into
-    # the ideal return, or one more.
+    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as the weight
+    # that would make both loads equal (`_ideal_returns`) allows, or one more.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -206,7 +207,10 @@ def _for_several(
 
 
 class _Exchanges(NamedTuple):
-    """Possible steps with a taker: swaps of `mine[i]` for `theirs[i]`; if that is None, moves."""
+    """Possible steps with a taker: swaps of `mine[i]` for `theirs[i]`, or moves of `mine[i]`.
+
+    They are moves if `theirs` is None.
+    """
 
     taker: int
     mine: Int64
@@ -292,7 +296,7 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     theirs = _readable(ledger, shares.of(taker), by=giver)
     returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
-        # Pair each partition with the two returned ones that make both loads most nearly equal.
+        # Pair each of `welcome` with the two of `returned` that make both loads most nearly equal.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
         at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)

@@ -23,7 +23,7 @@ def round_robin(problem: Problem) -> Assignment:
     Returns
     -------
     Assignment
-        The same owner for every partition as Kafka's RoundRobinAssignor.
+        Every partition has the same owner as with Kafka's RoundRobinAssignor.
 
     Notes
     -----

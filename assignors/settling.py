@@ -1,4 +1,6 @@
-"""Exchanges at the end of a lag-aware plan that cost no move: they spread topics or serve racks.
+"""Exchanges at the end of a lag-aware plan: they spread topics or reduce cross-rack traffic.
+
+They do not increase the number of moved partitions.
 
 Belongs here: a bounded search among plans with the same number of moves. Belongs elsewhere: the
 moves of a plan (`relief`, `path`).
@@ -21,10 +23,10 @@ _ROUNDING = 1e-9
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     """Exchange pairs of partitions if that spreads a topic or reduces cross-rack traffic.
 
-    The number of moves stays the same. So does the highest load, and no exchange raises the higher
-    load of its two members. An exchange may move a partition that the plan leaves where it is only
-    if another partition of the same weight stays instead. Exchanges that spread a topic come first,
-    then those that save most cross-rack traffic.
+    The number of moves stays the same. So does the highest load, and no exchange makes the higher
+    of the two members' loads higher. If the plan leaves a partition with its owner, an exchange may
+    move it only if a partition of the same weight stays instead. Exchanges that spread a topic come
+    first, then those that save most cross-rack traffic.
 
     Parameters
     ----------
@@ -63,9 +65,9 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
 
 def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
-    """Map each partition that moves only after settling to one that then no longer moves.
+    """Map each partition that moves only because of `settle` to one that stays in exchange.
 
-    Both have the same present owner.
+    Both partitions have the same present owner.
     """
     before = (problem.owner >= 0) & (plan != problem.owner)
     after = (problem.owner >= 0) & (settled != problem.owner)
@@ -75,7 +77,7 @@ def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
 
 
 class _SettlingSearch:
-    """The search. Arrays with a value per partition have shape (K,), for the K examined ones."""
+    """The search of `settle`. K partitions are examined; arrays of their values have shape (K,)."""
 
     def __init__(self, problem: Problem, owner: Int32, weights: Float64, pool: Int64) -> None:
         members = len(problem.members)
@@ -111,8 +113,8 @@ class _SettlingSearch:
             improvable |= self.far[self.set_of, self.holder] > 0
             if not improvable.any():
                 return
-            # Every exchange includes a partition that moves, so it is enough to try these. If all
-            # move, only those that an exchange can improve are tried.
+            # Every exchange includes a partition that moves, so only partitions that move are
+            # tried. If all partitions move, only those that an exchange can improve are tried.
             changed = self.holder != self.home
             order = np.flatnonzero(changed if not changed.all() else improvable)
             for at in order[np.argsort(-self.traffic[order], kind="stable")].tolist():
@@ -140,10 +142,10 @@ class _SettlingSearch:
         return True
 
     def _gains(self, at: int) -> tuple[Int64, Float64]:
-        """Return the gains from exchanging partition `at` with each other one, both of shape (K,).
+        """Return the gains from exchanging partition `at` with each of the K partitions.
 
         The first array is the gain in spread, -1 if the exchange is not allowed. The second is the
-        cross-rack traffic saved.
+        cross-rack traffic saved. Both have shape (K,).
         """
         mine, theirs = self.holder[at], self.holder
         topic, topics = self.topic[at], self.topic

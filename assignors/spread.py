@@ -1,7 +1,7 @@
 """How evenly topics are spread over members, and the best possible spread.
 
-Belongs here: counts of each topic's partitions on each member, the spread that plans state, and its
-lower bound. Belongs elsewhere: spreading topics (`aims`, `even`, `swaps`).
+Belongs here: counts of each topic's partitions on each member, the figure for the spread of a plan,
+and its lower bound. Belongs elsewhere: spreading topics (`aims`, `even`, `swaps`).
 """
 
 from typing import NamedTuple
@@ -30,9 +30,9 @@ def pairs(problem: Problem, owner: Int32) -> Pairs:
 
 
 def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
-    """Return the number of each pair that has partitions, and its partition count.
+    """Return the index and the partition count of each pair of topic and member with partitions.
 
-    A pair's number is topic x M + member. int64 arrays, ascending by number.
+    A pair's index is topic x M + member. int64 arrays, ascending by index.
     """
     every = _table(problem, owner)
     if every is None:
@@ -43,29 +43,29 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Return the partition count of every pair, indexed by its number; None if most would be 0."""
+    """Return the partition count of every pair, by the pair's index; None if most would be 0."""
     if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
 
 
 def _numbers(problem: Problem, owner: Int32) -> Int64:
-    """Return the number of the pair (topic, owner) of each partition that has an owner."""
+    """Return the index of the pair (topic, owner) of each partition that has an owner."""
     number = problem.topic_of * np.int64(len(problem.members)) + owner
     return number if owner.size and owner.min() >= 0 else number[owner >= 0]
 
 
 def even_shares(problem: Problem) -> Int64:
-    """Return each topic's even share: partitions over subscribers, rounded up; at least 1.
+    """Return each topic's even share: partitions divided by subscribers, rounded up; at least 1.
 
-    int64 of shape (T,). No assignment has a lower largest share.
+    int64 of shape (T,). In every assignment, a topic's largest share is at least its even share.
     """
     readers = np.maximum(problem.subscriber_counts, 1)
     return np.maximum(-(-problem.partition_counts // readers), 1)
 
 
 def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
-    """Return the largest share and the even share of the topic whose ratio of the two is highest.
+    """Return largest share and even share of the topic with the highest ratio of these two values.
 
     Returns (0, 1) if nothing is assigned.
 
@@ -87,7 +87,7 @@ def is_even(problem: Problem, owner: Int32) -> bool:
     """Return whether the shares of every topic differ by at most one partition: the best spread.
 
     For a topic with N partitions and S readers, shares of N // S and N // S + 1 have the least sum
-    of squares. The total over all topics is minimal only if the sum of each topic is.
+    of squares. The sum over all topics is minimal only if the sum of every topic is minimal.
     """
     sizes = _table(problem, owner)
     if sizes is None:

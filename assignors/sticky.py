@@ -91,7 +91,11 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    """Return whether some, but not all, of the members' racks have replicas of some partitions."""
+    """Return whether racks matter: some, but not all, pairs of partition and member's rack match.
+
+    A pair matches if the partition has a replica in the rack. Partitions whose replicas' racks are
+    unknown do not count.
+    """
     near = [
         rack in replicas
         for replicas in problem.rack_sets
@@ -102,7 +106,7 @@ def _racks_matter(problem: Problem) -> bool:
 
 
 def _by_rack_affinity(problem: Problem, owner: Int32) -> Int32:
-    """Exchange partitions within topics so that more are in a replica's rack.
+    """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
     Unless there are earlier owners, also exchange partitions between topics.
     """
@@ -151,11 +155,11 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Return an order of the partitions, by owner, so that each owner keeps its first ones.
+    """Return an order of the partitions, by owner: each owner keeps the first of its partitions.
 
-    An owner's n-th partition of a topic has the rank n / even share of the topic, and low ranks
-    come first. For equal ranks, the order of topics differs between owners, so that not all owners
-    give up the same topic.
+    The rank of an owner's n-th partition of a topic is n, divided by the topic's even share. Low
+    ranks come first. For equal ranks, the order of topics differs between owners, so that not all
+    owners give up the same topic.
     """
     topics = len(problem.topics)
     owner, topic = problem.owner[partitions], problem.topic_of[partitions].astype(np.int64)

@@ -37,7 +37,7 @@ def sticky_lag_aware(
 
     Orphans are partitions without an owner. A partition's work is lag + arrival rate x horizon; a
     member's load is the work of its partitions divided by its capacity. The highest load is
-    compared with its lower bound over all assignments.
+    compared with a lower bound that holds for all assignments.
 
     Parameters
     ----------
@@ -56,15 +56,16 @@ def sticky_lag_aware(
     max_moves
         Maximum number of moved partitions; None: no limit. Orphans do not count: all are placed.
     max_count_skew
-        By how much the range of members' partition counts may exceed that of `sticky`; None: no
-        limit. If the present counts exceed the limit, they are evened out first, if `max_moves`
-        allows this. Only this step may raise the highest load.
+        By how much the difference between the most and the fewest partitions of a member may exceed
+        this difference under `sticky`; None: no limit. If the present counts exceed the limit, they
+        are evened out first, if `max_moves` allows this. Only this step may raise the highest load.
     max_topic_count_skew
-        By how much a member's partitions of one topic may exceed its even share; None: no limit.
+        By how much a member's partitions of a topic may exceed the topic's even share; None: no
+        limit.
     effort
-        Maximum number of pairs of members to compare; None: no limit. It keeps planning within
-        seconds if a group is very large or its limits are narrow. Once the effort is spent, the
-        best plan so far is returned, and its outcome states this.
+        Maximum number of pairs of members to compare; None: no limit. With this limit, planning
+        takes seconds, even if a group is very large or the limits above are narrow. Once the effort
+        is spent, the best plan so far is returned, and the plan's outcome states this.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def _limits(problem: Problem, count_skew: int | None, topic_skew: int | None) ->
 
 
 def _even_counts(problem: Problem) -> tuple[Int64, Int64]:
-    """Return each member's fewest and most partitions when counts are as even as possible."""
+    """Return each member's minimum and maximum count in assignments with the most even counts."""
     if not problem.equal_subscriptions:
         counts = sticky(problem).counts
         return counts, counts

@@ -24,8 +24,8 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
     Each step reduces the share that is largest compared to its topic's even share. The member with
     this share gives a partition of the topic to another member and usually gets one of another
     topic back; both are chosen to reduce the sum of squared shares most. The loads stay the same,
-    except that two members may exchange them. The number of moved partitions stays the same, and no
-    share grows beyond the one that the step reduces.
+    except that two members may exchange their loads. The number of moved partitions stays the same,
+    and no share grows beyond the share that the step reduces.
 
     Parameters
     ----------
@@ -87,10 +87,12 @@ class _Search:
         return False
 
     def _gains(self, topic: int, giver: int) -> Int64:
-        """Return the gain for each topic given back and each receiver, int64 of shape (T + 1, M).
+        """Return the gain of each swap of a partition of `topic`, int64 of shape (T + 1, M).
 
-        The last row is a move with nothing given back. It is allowed if the giver has exactly one
-        partition more than the receiver. 0 or less: the step is not allowed or does not help.
+        There is a row for each topic of which the giver gets a partition back, and a column for
+        each receiver. In the last row, nothing is given back. Such a move is allowed if the giver
+        has exactly one partition more than the receiver. 0 or less: the step is not allowed or does
+        not help.
         """
         held, owned = self.held, self.owned
         off = held[topic, giver] - held[topic] - 1

@@ -9,8 +9,8 @@ import javax.management.remote.JMXServiceURL;
 
 /**
  * Prints the number of bytes that brokers have sent over each of their listeners. The arguments are the brokers'
- * process ids. Each line of output is a JSON object for one broker, from listener to the broker's own metric
- * {@code outgoing-byte-total}.
+ * process ids. Each line of output is a JSON object for one broker: a map from listener to the value of the broker's
+ * metric {@code outgoing-byte-total}.
  */
 final class BrokerBytes {
     private static final String METRICS = "kafka.server:type=socket-server-metrics,listener=*,networkProcessor=*";

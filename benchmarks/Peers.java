@@ -29,9 +29,9 @@ import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Times an assignor of Kafka, or a published loop, on one problem: Peers.java FILE PEER WARM_UPS RUNS. The last two
- * lines of output are lists: nanoseconds of each run, and number of partitions of each member. Building the input is
- * not timed.
+ * Times an assignor of Kafka, or a published loop over partitions, on one problem: Peers.java FILE PEER WARM_UPS RUNS.
+ * The last two lines of output are lists: nanoseconds of each run, and number of partitions of each member. Building
+ * the input is not timed.
  */
 public final class Peers {
     private final int[] counts;
@@ -71,7 +71,7 @@ public final class Peers {
         return values;
     }
 
-    /** A timed run, which returns the number of partitions of each member. */
+    /** A run to be timed; returns the number of partitions of each member. */
     private interface Run {
         int[] result();
     }
@@ -239,7 +239,7 @@ public final class Peers {
         return rows.stream().map(row -> row.stream().mapToInt(x -> x).toArray()).toArray(int[][]::new);
     }
 
-    /** The loop of KAFKA-5337: per topic, partitions by descending lag, each to the member with the fewest of them. */
+    /** The loop of KAFKA-5337: a topic's partitions, by descending lag, go to the member with fewest of the topic. */
     private int[] lagAware() {
         int[][] subscribers = subscribers();
         int[] result = new int[members.length];

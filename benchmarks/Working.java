@@ -17,7 +17,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * A consumer that logs its own work, as benchmarks/working.py describes: Working SERVERS GROUP TOPIC NAME LOG CV
- * SECONDS... There is one argument SECONDS for each partition. At the end of standard input, the process writes its
+ * SECONDS... There is one argument SECONDS for each partition. When standard input is closed, the process writes its
  * log and ends.
  */
 final class Working {

@@ -6,4 +6,4 @@ measures balance and moves of plans on seeded scenarios. `report` prints and dra
 
 from fairlead.common.threads import one_thread
 
-one_thread()  # as in processes of the command line
+one_thread()  # as the `fairlead` command does

@@ -1,7 +1,8 @@
 """The effect of each rule and constant of the analysis: `python -m benchmarks.ablation [NAME ...]`.
 
 Belongs here: switching one rule off, or changing one constant by a third, and counting wrong
-diagnoses. Belongs elsewhere: the stories, groups and loops (`stories`, `random_scenarios`, `loop`).
+diagnoses. Belongs elsewhere: groups from public reports (`stories`), random groups
+(`random_scenarios`), and closed loops (`loop`).
 
 A rule is switched off by replacing its function with one that finds nothing. Constants are all
 numbers at module level. Each is raised and lowered by a third in every module that imports it.
@@ -38,7 +39,7 @@ from benchmarks.stories.__main__ import mark as mark_story
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: For each kind of random groups: whether they are real groups (`random_scenarios`), and how many.
+#: For each kind of random groups: whether they are "real" (`random_scenarios`), and their number.
 GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
 #: Scenarios that closed loops omit because they are the slowest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
@@ -152,9 +153,9 @@ def variants() -> list[Variant]:
 
 
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
-    """Apply a change; return wrongly answered stories, shares of wrong diagnoses, and missed goals.
+    """Apply a change; return the stories with wrong answers, and the shares of wrong diagnoses.
 
-    Goals are checked only with `loops`.
+    With `loops`, also return the results of the closed loops (`_loops`).
     """
     with variant.applied():
         row: dict[str, Any] = {
@@ -173,9 +174,10 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
 
 
 def _loops() -> dict[str, Any]:
-    """Run the closed loops without the slowest; return missed goals and time over the objective.
+    """Run the closed loops except the slowest; return the missed goals and `over_objective`.
 
-    The time is in partition-minutes, summed over all scenarios.
+    `over_objective`: how many minutes partitions had a time lag above the objective, summed over
+    all partitions and scenarios.
     """
     others = json.loads(LOOPS.read_text())["courses"]
     courses = []

@@ -113,7 +113,7 @@ class Members:
         return taken
 
     def until(self, wanted: Mapping[Seat, set[int]]) -> list[Change]:
-        """Wait until members own exactly the wanted partitions; return changes since `take`."""
+        """Wait until members own the wanted partitions; return changes since the last `take`."""
         deadline, taken = time.monotonic() + DEADLINE_S, self.take()
         while self.owned != wanted:
             if time.monotonic() > deadline:

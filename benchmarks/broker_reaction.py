@@ -62,7 +62,7 @@ class Adopted:
     adopted_s
         Seconds from the record until the last partition was revoked or assigned.
     triggers
-        Number of rebalance triggers that joined the group.
+        Number of times that the planner joined the group for a moment, to cause a rebalance.
     moved
         Number of partitions that the plan moves.
     revoked_needlessly

@@ -42,12 +42,13 @@ TOPICS, PARTITIONS, CONSUMERS = 3, 8, 6
 CONSUMER_RATE: Final = 60.0
 """Records a second that one consumer can process."""
 LOAD: Final = 0.85
-"""Arrivals over the capacity of all consumers."""
+"""Arrivals, divided by the capacity of all consumers."""
 SKEW: Final = 0.6
 """Exponent of the Zipf distribution of arrivals over partitions."""
 SECONDS: Final = 120.0
 RESTARTS: Final = (30.0, 75.0)
-"""When one consumer of every group is restarted: the other assignors act only at rebalances."""
+"""Seconds from the start at which a consumer of every group restarts. Without such rebalances, the
+assignors that use no plans would never act."""
 SAMPLE_S: Final = 3.0
 PLAN_S: Final = 15.0
 HORIZON_S: Final = 30.0
@@ -163,7 +164,7 @@ class Planner:
         self._before: tuple[float, npt.NDArray[np.int64]] | None = None
 
     def plan(self, sample: Sample) -> None:
-        """Compute a plan from a sample and the previous one; publish it if it changes owners."""
+        """Compute a plan from this and the previous sample; publish it if it changes owners."""
         name, end = self.group.group_id, np.maximum(sample["end"], 0)
         at, before = time.monotonic(), self._before
         self._before = at, end

@@ -64,7 +64,7 @@ def _marked(job: tuple[int, bool]) -> Result:
 
 
 def figures(results: Sequence[Result]) -> dict[str, Any]:
-    """Count wrong diagnoses by cause and flaw; list groups with more wrong ones if they report."""
+    """Count wrong diagnoses by cause and flaw; list groups whose reports cause wrong diagnoses."""
     by_cause: dict[str, Counter[str]] = {}
     by_flaw: dict[str, Counter[str]] = {}
     wrong: dict[int, Counter[str]] = {}

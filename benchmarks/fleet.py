@@ -1,9 +1,9 @@
 """Time to plan a fleet of groups from recorded snapshots: `python -m benchmarks.fleet`.
 
-Belongs here: timing a planning run through Dagster for two sizes of the fleet; timing its Spark
-step on one core and two, and with one giant among small groups; lower bounds for the steps. Each
-measurement has its own process. Belongs elsewhere: making the snapshots (`recorded`), fetching from
-a broker (`fleet_fetch`).
+Belongs here: timing a planning run through Dagster for two sizes of the fleet; timing the Spark
+step of the run on one core, on two cores, and with one giant among small groups; lower bounds for
+the steps. Each measurement has its own process. Belongs elsewhere: making the snapshots
+(`recorded`), fetching from a broker (`fleet_fetch`).
 """
 
 import json
@@ -246,7 +246,7 @@ def remember(url: str, snapshot: GroupSnapshot) -> None:
 
 
 def with_lag(warehouse: Warehouse, sizes: list[Size]) -> tuple[str, list[str]]:
-    """Write a snapshot and its lag; return its id and its groups."""
+    """Write a snapshot and its lag; return the snapshot's id and groups."""
     snapshot = write(warehouse, sizes)
     spark = build_session(load_settings().spark)
     write_lag(spark, warehouse, snapshot.snapshot_id)
@@ -270,7 +270,7 @@ def spark_answer(url: str) -> Any:
 
 
 def floors(warehouse: Warehouse, sizes: list[Size], url: str) -> dict[str, Any]:
-    """Time operations that the steps cannot do without, on the same rows: their lower bounds."""
+    """Time the unavoidable operations of the steps on the same rows: no step can be faster."""
     snapshot, _ = with_lag(warehouse, sizes)
     spark = build_session(load_settings().spark)
     lag = spark.read.parquet(f"{warehouse.path}/lag/{snapshot}")

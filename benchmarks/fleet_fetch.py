@@ -58,9 +58,9 @@ class Result:
     Parameters
     ----------
     groups, live, partitions
-        Number of all groups, of groups with members, and of partitions that all groups read.
+        Number of all groups, of groups with members, and of all partitions of all groups.
     our, snapshot_s, lag_s
-        Fairlead's total time, and its parts: connecting and fetching, and Parquet and Spark.
+        Fairlead's total time; its part for connecting and fetching; its part for Parquet and Spark.
     spread_s
         Time between the first and the last offset that a snapshot reads.
     tool_s, tool_start_s
@@ -280,7 +280,7 @@ def commit(admin: AdminClient, offsets: np.ndarray, chosen: np.ndarray) -> None:
 
 
 def join(servers: str, leaving: ExitStack) -> None:
-    """Start consumers that fetch nothing in some groups; wait until they own all partitions."""
+    """Start consumers in some groups; wait until they own all partitions. They fetch no records."""
     consumers = []
     for number in range(LIVE):
         for member in range(MEMBERS):
@@ -290,7 +290,7 @@ def join(servers: str, leaving: ExitStack) -> None:
                     "group.id": name(number),
                     "client.id": f"{name(number)}-{member}",
                     "enable.auto.commit": False,
-                    "max.poll.interval.ms": 1_800_000,  # for lack of polls
+                    "max.poll.interval.ms": 1_800_000,  # they do not poll after joining
                     "session.timeout.ms": 45_000,
                 }
             )

@@ -40,11 +40,11 @@ class Bench:
     Parameters
     ----------
     options
-        The parsed options of its command line.
+        The parsed options of the command line.
     console
-        The console for its output.
+        The console for the benchmark's output.
     results
-        The JSON file for its figures, beside the module.
+        The JSON file for the figures, in the same folder as the benchmark's module.
     load
         The machine's load average over one minute, at the start.
     """
@@ -86,7 +86,10 @@ class Bench:
 
 
 def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentParser:
-    """Return an argument parser; `doc` is the benchmark's docstring, `rounds` the default."""
+    """Return an argument parser; `doc` is the benchmark's docstring.
+
+    `rounds` is the default number of rounds; None: the benchmark has no such option.
+    """
     found = argparse.ArgumentParser(description=(doc or "").partition("\n\n")[0])
     if rounds is not None:
         found.add_argument("--rounds", type=int, default=rounds, help="default: %(default)s")
@@ -128,7 +131,8 @@ def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list
     Parameters
     ----------
     sides
-        The functions to compare. Each is called with the round's number; warm-ups count, too.
+        The functions to compare. Each is called with the number of the round, counted from the
+        first warm-up.
     warm_ups
         Number of additional rounds at the beginning whose results are omitted.
 

@@ -1,8 +1,8 @@
 """Accuracy of `fairlead keys` on topics whose keys are known: `python -m benchmarks.keys`.
 
-Belongs here: writing topics with known keys to a real broker; comparing estimated shares,
-intervals, loads with more partitions, and time lags with the truth; the cost of sampling a large
-topic. Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
+Belongs here: writing topics with known keys to a real broker; comparing estimates with the truth
+(shares, intervals, loads after adding partitions, time lags); the cost of sampling a large topic.
+Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
 
 The printed figures have these goals:
 
@@ -12,8 +12,8 @@ The printed figures have these goals:
 2. The predicted load of each of 24 or 18 partitions is within 5 % of the true load. One topic of 24
    partitions is really written and counted; for the others, murmur2 computes the true load.
 3. The predicted time lag with 24 partitions is within 20 % of that of a simulated group.
-4. Sampling a topic of 10,000,000 records takes 10 s and 200 MB in the client; Spark gets the same
-   result.
+4. Sampling a topic of 10,000,000 records takes at most 10 s and 200 MB in the client. Spark gets
+   the same result.
 """
 
 import argparse

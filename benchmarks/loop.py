@@ -1,6 +1,7 @@
 """The planner compared with other controllers, in closed loops: `python -m benchmarks.loop [NAME]`.
 
-In a closed loop, a controller's plans change a simulated group, and its next plans depend on that.
+In a closed loop, a controller plans for a simulated group, its plans change the group, and its next
+plans depend on the changed group.
 
 Belongs here: running every scenario with every controller, and writing loop.json. Belongs
 elsewhere: the goals (`loop_goals`), tables and the plot (`loop_report`), diagnoses

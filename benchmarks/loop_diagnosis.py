@@ -18,9 +18,9 @@ _GOAL: Final = 0.95
 
 
 def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> list[dict[str, Any]]:
-    """Return the shares of right diagnoses for plain and real groups.
+    """Return the shares of right diagnoses for plain and real groups (see `random_scenarios`).
 
-    Both kinds are diagnosed with and without plans, and with and without reports of work.
+    Each group is diagnosed with and without plans, and with and without reports of work.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _marked(number: int, *, real: bool, plans: bool, seed: int, reports: bool) -
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    """Return the goals: 95 of 100 diagnoses are right."""
+    """Return the goals: at least 95 of 100 diagnoses are right."""
     return [
         Goal(
             "random groups",

@@ -20,7 +20,8 @@ from benchmarks.simulation.registry import (
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Partition-minutes over the objective that a goal always allows: 0.01 % of 100 partitions x 42 h.
+#: Every goal allows time lags above the objective for this long, in minutes summed over all
+#: partitions: 0.01 % of the 42 hours of 100 partitions.
 _NOTHING = 25.0
 
 
@@ -56,7 +57,7 @@ def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
 
 
 def with_reports(name: str) -> str:
-    """Return the name of the same measurement with reports of work."""
+    """Return the name that a measurement has if the planner reads reports of work."""
     return f"{name}, reports"
 
 

@@ -4,11 +4,13 @@ Belongs here: comparing predictions with the simulated future and with true cost
 elsewhere: predicting (`fairlead.domain.analysis`), diagnoses (`loop_diagnosis`).
 
 A predicted catch-up time is checked only if nothing changes until then: no plan arrives, no member
-joins or leaves, and the load of members that are behind varies by at most `_STEADY`. Costs are
-relative to a median, weighted by rates, over all partitions connected by common owners. The planner
-must know a partition's cost if its owner was at its limit during several two-minute intervals of
-the last hour, and the partition's share of the owner's records in one of them was at least twice
-that in another.
+joins or leaves, and the load of members that are behind varies by at most `_STEADY`.
+
+Costs are multiples of a median. Partitions that have had a common owner, directly or through other
+partitions, share a median, weighted by their rates. The planner must know the cost of a partition
+if two conditions are true. In the last hour, there were two-minute intervals in which its owner was
+at the limit of its speed. And in one of these intervals, the partition's share of the owner's
+records was at least twice its share in another of them.
 """
 
 from collections import Counter
@@ -35,9 +37,9 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: If members have this share of their speed to spare, a prediction is right if its error is at most
-#: the share `_NEAR` of the time, or `_SAMPLES` intervals between samples. Otherwise, the predicted
-#: interval must contain the time.
+#: If members have this share of their speed unused, a prediction for them is right if its
+#: error is at most the share `_NEAR` of the true time, or `_SAMPLES` intervals between samples. For
+#: other members, a prediction is right if the predicted interval contains the true time.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2
@@ -45,7 +47,7 @@ _STEADY: Final = 0.05
 #: Seconds. A group that does not catch up within this time counts as never catching up.
 _NEVER_S: Final = 6 * 3600.0
 _STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
-#: Minimum share of a partition in its owner's records for which the cost must be known.
+#: The cost must be known only for partitions with at least this share of their owner's records.
 _SMALL: Final = 0.02
 #: Scenarios and clients with which costs are checked.
 _COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
@@ -136,8 +138,9 @@ def _counted(job: _Job) -> Rows:
 class _Future:
     """What happens after each step of a run.
 
-    `any_behind` is whether a partition is behind at a step; `in_time_at` is the first step from
-    then on after which no partition is behind for `STAYS_S`.
+    `any_behind`: whether any partition is behind at each step. `in_time_at`: for each step, the
+    first step, not before it, at which a period of at least `STAYS_S` begins in which no partition
+    is behind.
     """
 
     ran: ScenarioRun
@@ -225,7 +228,11 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Yield for each decision the numbers of known costs, right ones, and those to be known."""
+    """Yield for each decision the numbers of known, of right and of required costs.
+
+    A known cost is right (`within`) if its interval contains the true cost. `must` is the number of
+    costs that the planner must know, and `found` is how many of these costs it knows.
+    """
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:
         step = round((at - START.timestamp()) / world.step_s)
@@ -249,10 +256,10 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 
 
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
-    """Return for each member its partitions, and their shares of its records while at its limit.
+    """Return each member's partitions, and their shares of the records that it read at its limit.
 
-    The shares are in a dict: keys are the last steps of two-minute intervals in which the member
-    was at its limit. Owners must not change during the run.
+    The shares are in a dict. Keys are the last steps of two-minute intervals in which the member
+    read at the limit of its speed. Owners must not change during the run.
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)

@@ -95,7 +95,10 @@ def rewritten(page: str, document: Mapping[str, Any]) -> str:
 
 
 def _courses(document: Mapping[str, Any]) -> str:
-    """Return the table of scenarios; those with little time over the objective share a row."""
+    """Return the table of how long partitions had a time lag above the objective.
+
+    Scenarios with short times share a row.
+    """
     large, others = [], []
     for name, course in _by_scenario(document).items():
         if any(course[who]["over_objective"] > _LONG for who in _PLANNERS):
@@ -115,7 +118,8 @@ def _course(name: str, found: Sequence[Mapping[str, Row]]) -> Sequence[str]:
 
 
 _PLANNERS: Final = (PLANNER, PLANNER_REPORTS)
-#: Partition-minutes over the objective above which a scenario has its own row.
+#: A scenario has its own row if time lags are above the objective for longer than this, in minutes
+#: summed over all partitions.
 _LONG: Final = 1_000
 _IN_COLUMNS: Final = (NEVER_PLANNED, STICKY, PUBLISHED_RULE_ALWAYS, *_PLANNERS, ORACLE)
 
@@ -151,7 +155,7 @@ def _share(right: float | None) -> str:
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Draw the time over the objective for each scenario and controller."""
+    """Draw how long partitions had a time lag above the objective, by scenario and controller."""
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 

@@ -82,7 +82,7 @@ MESSAGES: Final = [_message(offset) for offset in range(RECORDS)]
 
 
 def _made(kind: Any, report: bool, **attributes: Any) -> Any:  # noqa: FBT001 - as in `Loop`
-    """Return a consumer without a connection, which returns the given records."""
+    """Return a consumer that has no connection and returns the given records."""
     consumer = kind.__new__(kind)
     meter = Meter(MAX_S) if report else None
     vars(consumer).update({"_closed": False, "_meter": meter, **attributes})

@@ -22,9 +22,9 @@ _BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for memb
 
 
 def _expensive_elsewhere(share: float) -> Scenario:
-    """Return a scenario in which members are slow if they read partitions of others under `range`.
+    """Return a scenario in which members are slow if they own other partitions than under `range`.
 
-    `share` is the speed that remains.
+    `share` is the part of its speed that a slow member still has.
     """
     spoils = tuple(Spoil(mine, member, share) for member, mine in _BY_RANGE.items())
     what = f"`skew`; whoever reads what is another's under range does {share:.0%} of its speed"
@@ -41,8 +41,9 @@ def _crowded(name: str) -> Scenario:
 def _turned(seed: int) -> Scenario:
     """Return a scenario in which the moved partitions get more records right after the first plan.
 
-    The partitions that their previous owners keep get fewer. Without the plan, these owners would
-    be overloaded a little; with it, the new owners are overloaded by two thirds.
+    At the same time, the partitions that stay with the previous owners get fewer records. Without
+    the plan, the previous owners would be overloaded a little. With the plan, the new owners are
+    overloaded by two thirds.
     """
     before = SCENARIOS["pair"]
     world = ScenarioWorld.of(before, seed=seed, hours=12.0)

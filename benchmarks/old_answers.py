@@ -1,4 +1,4 @@
-"""Check whether librdkafka uses the committed offsets of an earlier `assign()` for a later one.
+"""Check whether librdkafka starts at outdated committed offsets, fetched for an earlier `assign()`.
 
 `python -m benchmarks.old_answers` tests plain librdkafka, without Fairlead.
 

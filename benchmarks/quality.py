@@ -1,4 +1,4 @@
-"""Quality of plans on seeded scenarios: load over the lower bound, count spread, moves.
+"""Quality of plans on seeded scenarios: highest load, spread of partition counts, and moves.
 
 Belongs here: running every assignor on every scenario, first from a round-robin assignment, then
 from its own result after every lag has changed a little. Belongs elsewhere: time (`speed`).
@@ -19,11 +19,11 @@ SEED = 1
 class Plan:
     """The figures of one assignor on one scenario.
 
-    `ratio` is the load of the most loaded member over the lower bound, `spread` the difference
-    between the most and the fewest partitions of a member, `moves` the number of moved partitions.
-    They are measured from a round-robin assignment. Fields with `after_jitter` are those of the
+    `ratio` is the load of the most loaded member, divided by the lower bound; `spread` the
+    difference between the most and the fewest partitions of a member; `moves` the number of
+    partitions moved from a round-robin assignment. Fields with `after_jitter` are figures of the
     next plan, after every lag has changed by up to 10 %. `on_front`: no other assignor is at least
-    as good in ratio and moves, and better in one of them.
+    as good in both ratio and moves, and better in one of them.
     """
 
     scenario: str

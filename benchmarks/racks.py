@@ -8,9 +8,10 @@ listener. Replicas are in two of the three racks, and brokers direct consumers t
 their rack (KIP-392). Members join before records are produced, and every group reads the same
 number of records to the end. So the figures are totals that do not depend on clocks and load.
 
-The group that follows plans begins with the assignment of `uniform`, Kafka's newest assignor on
-brokers, which ignores racks. Then it follows a plan under the policy `racks = "prefer"`. A plan
-needs 20 minutes of history, so earlier samples are made up with the arrivals of the first round.
+The group that follows plans begins with the assignment of `uniform`, the newest of Kafka's
+assignors on brokers; it ignores racks. Then the group follows a plan under the policy
+`racks = "prefer"`. A plan needs 20 minutes of history, so earlier samples are made up with the
+arrivals of the first round.
 """
 
 import json
@@ -75,7 +76,7 @@ Owned = frozenset[tuple[str, int]]
 
 
 def topics_of(group: str) -> dict[str, tuple[int, int]]:
-    """Return a group's own version of `TOPICS`, so that its topics are empty at first."""
+    """Return topics like `TOPICS` that only this group reads, so they are empty at first."""
     return {f"{group}-{name}": shape for name, shape in TOPICS.items()}
 
 
@@ -196,7 +197,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let the groups read all records in turn; the last one also reads all after its plan."""
+        """Let each group read a round of records; the last group reads another under its plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)

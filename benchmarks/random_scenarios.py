@@ -5,12 +5,12 @@ whether a diagnosis is right (`scoring`).
 
 Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later a cause
 may set in. If the cause is too much work, some members' utilisation rises to `_CLEAR` or more, and
-no member's is between `_CALM` and `_CLEAR`.
+no member's utilisation is between `_CALM` and `_CLEAR`.
 
-In plain groups, all records have equal costs, members read their partitions in proportion, and
-samples are complete. Real groups have 2 to 300 members, any client, and samples with missing
-values. In some, costs vary, or two kinds of members read different topics. In others, members are
-replaced, unless the cause is a member.
+In plain groups, all records have equal costs, members read their partitions in proportion to the
+records that wait, and samples are complete. Real groups have 2 to 300 members, any client, and
+samples with missing values. In some real groups, costs vary, or two kinds of members read different
+topics. In others, members are replaced, unless the cause is a member.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,8 @@ _PARTITIONS: Final = 1200
 _WHOEVER_READS: Final = frozenset(
     {"healthy", "overloaded", "hot partition", "stuck partition", "throttled partition"}
 )
-#: Minimum number of members if members are replaced, so that the others have room for one's work.
+#: Groups whose members are replaced have at least this number of members, so that all others
+#: together have room for the work of one.
 _MANY: Final = 12
 
 
@@ -168,7 +169,10 @@ class _Draw:
         return {**common, "costs": costs}
 
     def two_kinds(self) -> dict[str, Any]:
-        """Make half of the members ten times as fast, with ten times as many records in a topic."""
+        """Make half of the members ten times as fast, with a topic of their own.
+
+        The partitions of this topic get ten times as many records.
+        """
         self.kind[self.members // 2 :] = 1
         before = self.speeds
         self.speeds = before * np.where(self.kind == 1, 10, 1)
@@ -198,7 +202,7 @@ class _Draw:
         }
 
     def labelled(self) -> Labelled | None:
-        """Return the group with its right diagnosis; None if this is not beyond dispute."""
+        """Return the group with its right diagnosis; None if this diagnosis is disputable."""
         work = self.work()
         if (self.used(work) > _CALM).any():
             return None
@@ -230,7 +234,7 @@ class _Draw:
         return used
 
     def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
-        """Return whether all members of each kind together have a utilisation up to `share`."""
+        """Return whether each kind of members, as a whole, has a utilisation of at most `share`."""
         used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
         return bool((used <= share).all())
 

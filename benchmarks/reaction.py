@@ -29,7 +29,7 @@ from tests.recalled import CONSUMED, recall
 RESULTS: Final = Path(__file__).with_name("reaction.json")
 PARTS: Final = ("shell", "cold", "warm", "clicks")
 PARTITIONS: Final = 12
-#: Lag of each partition. Under Kafka's range, the first consumer is behind.
+#: Lag of each partition. If Kafka's range assignor assigns them, the first consumer is behind.
 BEHIND: Final = (100, 80, 60, 50, 40, 30, 5, 5, 5, 5, 5, 5)
 TOPIC: Final = "records"
 SETTINGS: Final = """

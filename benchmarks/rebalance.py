@@ -1,7 +1,8 @@
-"""Duration of a rebalance with plans, compared with range: `python -m benchmarks.rebalance`.
+"""Duration of a rebalance with plans, compared with `range`: `python -m benchmarks.rebalance`.
 
-Belongs here: time from the last member's join until every partition is assigned, on a real broker,
-followers and plain consumers in turns. Belongs elsewhere: the benefit of plans (`drain`).
+Belongs here: the time from the last member's join until every partition is assigned, on a real
+broker, for followers and plain consumers in turns. Belongs elsewhere: the benefit of plans
+(`drain`).
 """
 
 import random
@@ -45,7 +46,7 @@ class Cost:
     plain_s, follower_s
         Medians over the rounds, in seconds.
     ratio
-        `follower_s` over `plain_s`.
+        `follower_s`, divided by `plain_s`.
     """
 
     client: Client
@@ -58,7 +59,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let a last member join and leave repeatedly: in turns, a group without plans and one with."""
+    """Let a last member join and leave a group without plans and a group with plans, in turns."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (
@@ -143,7 +144,7 @@ def settled(members: list[Member], everything: set[tuple[str, int]]) -> bool:
 
 
 def plan(name: str, members: int, count: int) -> PlanDocument:
-    """Return a plan with as many partitions per member as range, but other partitions."""
+    """Return a plan that gives members as many partitions as `range` does, but different ones."""
     owned = {f"c{number}": {name: range(number, count, members)} for number in range(members)}
     return document(name, {name: count}, owned)
 

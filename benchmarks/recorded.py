@@ -18,12 +18,13 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, flat, new_snapshot_i
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
-#: Lag of each partition in a level group, and largest lag of a partition in a skewed group.
+#: Lag of each partition in a level group, in which all lags are equal, and the largest lag of a
+#: partition in a skewed group.
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of every partition.
 STANDS = 5_000_000
-#: Records read from a partition per second: in a level group, by a member at its limit in a skewed
-#: group, and by its other members.
+#: Records that members read from a partition per second: all members of a level group; members of a
+#: skewed group that are at their limit; the other members of a skewed group.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
 #: In a skewed group, one of this number of members is at its limit.
 ONE_IN = 10
@@ -49,7 +50,7 @@ class Size:
 
 
 def every_third(number: int) -> bool:
-    """Return whether a group is level, given its number; the default of `level`."""
+    """Return whether a group's number is a multiple of three: by default, such groups are level."""
     return number % 3 == 0
 
 
@@ -96,8 +97,8 @@ def snapshot(
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
     """Yield samples of the day before a snapshot.
 
-    They are 15 minutes apart, and 5 minutes in the last hour. Members that are behind get half of
-    their lag in the last hour.
+    They are 15 minutes apart, but 5 minutes in the last hour. Members that are behind at the end
+    had half of this lag an hour before; it grew in the last hour.
 
     Yields
     ------

@@ -1,5 +1,7 @@
 """How much longer a sample takes if commits carry reports: `python -m benchmarks.report_cost`.
 
+A report is the metadata of a commit: how long a consumer took to process records.
+
 Belongs here: one broker with 10,000 groups whose commits carry reports and 10,000 groups without
 reports; sampling both in turns; printing, and writing report_cost.json. Belongs elsewhere: the time
 that consumers need to make reports (`meter`).
@@ -97,7 +99,7 @@ def main() -> None:
 
 
 def fill(servers: str, partitions: int) -> None:
-    """Append one record to each partition; make the broker create its topic of offsets."""
+    """Append one record to each partition; make the broker create `__consumer_offsets`."""
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(partitions):
         producer.produce(TOPIC, b"record", partition=partition)

@@ -58,7 +58,8 @@ LEAST_RECORDS: Final = 20
 FAR: Final = 1.25
 SETTLES_S: Final = 600.0
 QUIET, BUSY = 0.3, 0.75
-"""Utilisation as a multiple of `Load.utilisation`: on a loaded machine, sleeps take longer."""
+"""`Load.utilisation` of groups without plans, and of groups that get plans. The measured
+utilisation is higher, because sleeps take longer on a loaded machine."""
 #: Number of loops whose groups run at the same time.
 TOGETHER: Final = 3
 CLOSED: Final = (
@@ -96,7 +97,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Taken:
-    """A sample, and its time by the monotonic clock, which the logs use, too."""
+    """A sample, and its time on the monotonic clock, as in the logs."""
 
     rows: pa.Table
     at: float
@@ -250,7 +251,9 @@ def busy_share(log: Float64, first: float, last: float) -> float:
 
 
 def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
-    """Compare the intervals for times per record, from two samples, with the logs.
+    """Compare estimated times per record with the logs.
+
+    The analysis estimates an interval for each partition, from two samples.
 
     Returns
     -------

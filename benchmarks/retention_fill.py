@@ -171,7 +171,7 @@ def fill(url: str, size: Size, *, groups: int, partitions: int, seen: int) -> No
     partitions
         Number of partitions of each group.
     seen
-        Number of last days that have samples.
+        Number of days, up to today, that have samples.
     """
     began_kept = TODAY - timedelta(days=size.kept - 1)
     given = {

@@ -1,7 +1,7 @@
 """Whether the right plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
 
-Belongs here: comparing the planner with never planning in scenarios that mislead it; checking its
-rollbacks in all other scenarios. Belongs elsewhere: the scenarios (`benchmarks.misled`,
+Belongs here: comparing the planner with never planning in scenarios that mislead the planner, and
+checking rollbacks in all other scenarios. Belongs elsewhere: the scenarios (`benchmarks.misled`,
 `catalogue`).
 
 NAMEs are scenarios. Results are written only if all scenarios were run.
@@ -9,8 +9,8 @@ NAMEs are scenarios. Results are written only if all scenarios were run.
 Plans can also do harm in the other scenarios: before costs are known, a plan may move expensive
 partitions to members without room. To check a rollback there, the same scenario is run twice
 without later decisions, with the plan and without it. The rollback is wrong if the plan did no
-harm, that is, did not increase the time over the objective between the plan and one horizon after
-the rollback.
+harm: with it, time lags were above the objective for the same time as without it, or less. This
+time is measured from the plan to one `horizon` after the rollback.
 """
 
 import time
@@ -38,8 +38,8 @@ from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.world import Int32
 
 RESULTS: Final = Path(__file__).with_name("rolled_back.json")
-#: Maximum time over the objective in scenarios that mislead the planner, as a multiple of the time
-#: without plans.
+#: In scenarios that mislead the planner, partitions may have a time lag above the objective at most
+#: this number of times as long as without plans.
 WORSE: Final = 1.3
 
 
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner that makes no plan after a given time; if `without`, none at that time either."""
+    """A planner that makes its last plan at a given time; with `without`, before that time."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)
@@ -132,8 +132,9 @@ def measure(name: str, hours: float, seed: int) -> dict[str, Any]:
 def analyse(done: ScenarioRun, place: int) -> tuple[float, float, float]:
     """Check a rollback, given its index in `handovers`.
 
-    Returns its time in seconds from the start, and the time over the objective with the plan and
-    without it, in partition-minutes.
+    Returns three values: when the rollback happened, in seconds from the start; and how long
+    partitions had a time lag above the objective, with the plan and without it, in minutes summed
+    over all partitions.
     """
     world, back, eager = done.world, done.handovers[place], done.world.scenario.eager
     planned_s = next(step.at_s for step in done.handovers[place::-1] if step.planned)

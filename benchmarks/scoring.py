@@ -29,8 +29,8 @@ _LASTING = frozenset(
     {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
-#: Seconds after a cause begins: until the diagnosis must be right, and until it may no longer name
-#: a member as an alternative explanation.
+#: Seconds after a cause begins. From the first time on, the diagnosis must be right. Until the
+#: second time, it may name a slow member as an alternative explanation.
 _SEEN_S: Final = HOUR_S / 2
 _OPEN_S: Final = 2 * HOUR_S
 
@@ -99,7 +99,7 @@ class _Truth:
         name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # the partition overloads its owner, as more arrivals would
+        if expensive:  # its owner has too much work, as if more records arrived
             cause = "unbalanced"
         if not full:
             return name in ({"recovering", cause} if behind else {"healthy"})

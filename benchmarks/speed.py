@@ -33,7 +33,7 @@ STICKY, UNIFORM = "StickyAssignor", "UniformAssignor"
 
 @dataclass(frozen=True)
 class Peer:
-    """An assignor of Kafka to compare with, and its numbers of runs."""
+    """An assignor of Kafka to compare with, and how often to run it."""
 
     name: str
     warm_ups: int = 5

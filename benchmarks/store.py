@@ -30,7 +30,7 @@ from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")
 GROUPS, EACH = 100, 10_000  # groups in a snapshot of lag, and partitions of each
-TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # in a plan; the second is partitions per topic
+TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # of a plan: topics, partitions of each, and members
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -98,7 +98,8 @@ def measure_moves(store: PlanStore, url: str, file: Path, rounds: int) -> Writin
 
     def theirs(turn: int) -> Callable[[], object]:
         group = f"psql-{turn}"
-        record_decision(store, everything(group, moves.slice(0, 0)))  # copied moves refer to it
+        # The moves that psql copies refer to a plan, so store a plan without moves first.
+        record_decision(store, everything(group, moves.slice(0, 0)))
         rows = moves.append_column("group_id", pa.repeat(group, moves.num_rows))
         rows = rows.append_column("version", pa.repeat(1, moves.num_rows))
         return copying(rows, "fairlead_raw.moved_partition", url, file)

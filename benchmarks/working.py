@@ -74,7 +74,7 @@ class Work:
 
 
 def start(work: Work, classpath: str) -> "subprocess.Popen[bytes]":
-    """Start a consumer process; at the end of its standard input, it writes its log and ends.
+    """Start a consumer process, which writes its log and ends when its standard input is closed.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def _pause_and_resume(app: Application) -> None:
             consumer.resume(*consumer.paused())
 
 
-#: Applications in which a meter in the client cannot assign all of the time to the right records.
+#: Applications whose client cannot measure all of the time that each single record takes.
 APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
     "collect, then insert": _collect_and_insert,
     "flush every 500": _flush,

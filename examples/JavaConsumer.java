@@ -5,7 +5,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 
 /**
- * A Java consumer that follows its group's plans. Only two lines of its configuration are for that.
+ * A Java consumer that follows its group's plans. Only two settings concern plans:
+ * {@code client.id} and {@code partition.assignment.strategy}.
  *
  * <p>java -cp "fairlead-kafka.jar:kafka-clients.jar:slf4j-api.jar" JavaConsumer.java localhost:9092 orders-1
  */

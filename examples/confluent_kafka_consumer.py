@@ -3,8 +3,8 @@
     python confluent_kafka_consumer.py localhost:9092 orders orders-1 orders payments
 
 The arguments are the broker, the group, the `client.id`, and the topics. Only `PlanConsumer`
-differs from any other confluent-kafka consumer. Give each consumer of the group another
-`client.id`, since plans name members by it.
+differs from any other confluent-kafka consumer. Give each consumer of the group a `client.id` of
+its own, since plans name members by client id.
 """
 
 import logging

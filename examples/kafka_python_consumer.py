@@ -3,8 +3,8 @@
     python kafka_python_consumer.py localhost:9092 orders orders-1 orders payments
 
 The arguments are the broker, the group, the `client_id`, and the topics. Only `PlanConsumer`
-differs from any other kafka-python consumer. Give each consumer of the group another `client_id`,
-since plans name members by it.
+differs from any other kafka-python consumer. Give each consumer of the group a `client_id` of its
+own, since plans name members by client id.
 """
 
 import logging

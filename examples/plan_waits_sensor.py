@@ -13,7 +13,7 @@ import psycopg
 
 # Address at which people reach the pages of `fairlead serve`.
 PAGES = "http://localhost:9464"
-# Leaves out plans younger than a minute: a policy may still approve them automatically.
+# Omits plans that are younger than a minute, because a policy may still approve them automatically.
 WAITING = """
 SELECT group_id, version, reason
 FROM fairlead.plan_history

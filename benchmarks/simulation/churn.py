@@ -37,7 +37,7 @@ def replacements(
     members
         Number of members at the start. They are numbered from 0 to `members` - 1.
     new_members
-        Number of members that join. Their numbers follow.
+        Number of members that join. Their numbers begin at `members`.
     """
     return tuple(
         change

@@ -31,7 +31,7 @@ class ScenarioCommits(SimulatedCommits):
         super()._commit(step, partitions, given, moment)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return seconds between each member's commits, rounded up to whole polls, (M + 1,)."""
+        """Return seconds between each member's commits, rounded up to whole polls."""
         reading, world = self._of, self._of.world
         every = super()._interval_s(step)
         if not reading.client.poll_records or not step:

@@ -62,7 +62,7 @@ class ReadsReports(Protocol):
 
 @runtime_checkable
 class TakesBack(Protocol):
-    """A controller that rolls back plans after a regression."""
+    """A controller that rolls back plans that put the group further behind (regressions)."""
 
     def take_back(self, moment: Moment) -> Int32 | None:
         """Return the owners after a rollback of the published plan, or None to keep the plan."""
@@ -70,7 +70,7 @@ class TakesBack(Protocol):
 
 
 class ByAssignor:
-    """An assignor that runs at each rebalance, as in consumers, without plans.
+    """Runs an assignor at each rebalance, as consumers without plans do.
 
     Parameters
     ----------

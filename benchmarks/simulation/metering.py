@@ -1,4 +1,4 @@
-"""Simulated counters of work, as the real meter (`fairlead.followers.core.meter`) has them."""
+"""Simulated counters of consumers' work; `fairlead.followers.core.meter` has the real ones."""
 
 from typing import Final
 
@@ -11,7 +11,8 @@ from fairlead.simulation.world import Float64, Int64
 _QUEUED_S: Final = 1e-5
 #: Share of the work of a flushing application that happens after every N-th record.
 _FLUSHED: Final = 0.9
-#: Seconds. Time that belongs to no record is summed over blocks of this length before squaring.
+#: Length of a block in seconds. Time that cannot be attributed to records is added up over a block,
+#: and this sum is squared.
 _BLOCK_S: Final = 600.0
 #: If a consumer works for at least this share of a step, its queues count as full.
 _FULL: Final = 0.98
@@ -32,7 +33,8 @@ class Meters:
         self._habit = habit
         self._rng = np.random.default_rng((habit.seed, 1))
         members = world.speeds.shape[1]
-        #: Sum of seconds, and of squared seconds, of each partition's records, for all its owners.
+        #: For each partition: the sum of the times of its records, and the sum of their squares,
+        #: under all of its owners.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
         #: Seconds that each consumer waited for records, and number of polls that returned records.
@@ -43,7 +45,8 @@ class Meters:
         self._lies = np.random.default_rng((habit.seed, 2)).random(members) < habit.lying
         #: Records of each consumer since its last flush, and seconds that the next flush will take.
         self._unflushed, self._owed_s = np.zeros(members), np.zeros(members)
-        #: For each partition, seconds that belong to no record, and the block they are summed over.
+        #: For each partition: the seconds of the current block that cannot be attributed to
+        #: records, and the number of this block.
         self._loose_s = np.zeros(world.partitions)
         self._block: Int64 = np.zeros(world.partitions, np.int64)
 
@@ -138,7 +141,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add time that belongs to no record to `squares_s2`, for partitions with records."""
+        """Add to `squares_s2` each block's squared time that cannot be attributed to records."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

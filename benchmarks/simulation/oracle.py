@@ -4,8 +4,8 @@ No real planner knows the true rates and speeds.
 
 There are two oracles, for two objectives. `Minimal` knows the arrivals of the next day and makes
 few moves. It takes the steps of `assignors.relief` until no member's utilisation exceeds `FULL`.
-Such steps may be more than necessary, so it then gives partitions back to their previous owners if
-these still have room. `Lagging` knows the true speeds, and the rates one sample ago. With any
+These steps may be more than necessary, so `Minimal` then gives partitions back to previous owners
+that still have room. `Lagging` knows the true speeds, and the rates one sample ago. With any
 number of moves, it balances the records that are unread or will arrive before the next decision.
 """
 
@@ -57,8 +57,8 @@ class Minimal(Oracle):
 class Lagging(Oracle):
     """Balances the records that are unread or will arrive before the next decision.
 
-    Arrival rates are those of one sample ago. By default, it plans whenever loads differ by more
-    than 1 %: to wait for an overload would save moves but increase the time lag.
+    Arrival rates are those of one sample ago. By default, this oracle plans whenever loads differ
+    by more than 1 %, because waiting for an overload would save moves but increase the time lag.
 
     Parameters
     ----------

@@ -18,14 +18,15 @@ from fairlead.simulation.controllers import ByPlans, Moment
 from fairlead.simulation.world import Int32
 from fairlead.wire.document import PlanDocument
 
-#: Seconds. Back-off of a group after its first regression.
+#: Seconds for which a group gets no plan after its first regression.
 _FIRST_REST_S: Final = 1800.0
 
 
 def rest_s(times: int) -> float:
-    """Return the back-off of a group after its n-th regression, in seconds.
+    """Return for how many seconds a group gets no plan after its n-th regression (the back-off).
 
-    migrations/sql/regression_checks.sql computes the same for real groups.
+    A regression: a plan put the group further behind. migrations/sql/regression_checks.sql computes
+    the back-off of real groups in the same way.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class Planner(ByPlans):
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = find_regression(self._question(moment))
-        if found is not None:  # make no plan until the next sample shows whether it is sure
+        if found is not None:  # make no plan until the next sample confirms or refutes this
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:
             return None

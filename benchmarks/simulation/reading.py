@@ -61,7 +61,7 @@ class ScenarioReading(Reading):
         return processed
 
     def speeds(self, first: int, last: int) -> Float64:
-        """Return each member's speed in the steps from `first` to before `last`, by step."""
+        """Return each member's speed in each step from `first` to `last` - 1."""
         return self._speeds(first, last)
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:

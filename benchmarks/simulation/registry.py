@@ -33,7 +33,7 @@ def _planner(scenario: Scenario, cadence: Cadence, *, reports: bool = False) -> 
 
 
 def _oracle(scenario: Scenario, cadence: Cadence) -> Controller:
-    """Return the oracle whose objective is that of the scenario."""
+    """Return the oracle for a scenario: `Lagging` for changing ones, `Minimal` for all others."""
     return Lagging(cadence.decision_s) if scenario.kind == "changing" else Minimal()
 
 

@@ -101,7 +101,8 @@ class SimulatedReports:
         #: Number of steps that the counters include, and the owners in the last of them.
         self._done = 0
         self._owner: Int32 = np.full(partitions, -1, np.int32)
-        #: For each consumer: token (a new one at each start), time of its start, and totals then.
+        #: For each consumer: token (a new one at each start), time of its last start, and the
+        #: totals of `Meters` at that time: seconds of waiting, and number of polls.
         self._token: Int64 = np.full(members, NONE, np.int64)
         self._since_s, self._waited_s, self._called = np.zeros((3, members))
         self._tokens = 0
@@ -165,7 +166,8 @@ class SimulatedReports:
         if habit.stale:
             found = found.with_(self._last, rng.random(size) < habit.stale)
         self._last = found
-        # A sample omits reports of consumers that have left or restarted: no member has them.
+        # A sample omits reports of consumers that have left or restarted, because their member ids
+        # are no longer in the group.
         gone = ~self._world.present[step][found.by] | (found.token != self._token[found.by])
         if habit.missing:
             gone |= rng.random(size) < habit.missing

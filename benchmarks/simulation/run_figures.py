@@ -1,4 +1,4 @@
-"""Figures of a run, such as time over the objective, plans and moves."""
+"""Figures of a run, such as how long time lags were above the objective, plans and moves."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.simulation.loop import ScenarioRun, TakenBack
 
-#: Seconds. A partition with a larger time lag is over the objective.
+#: Seconds. The objective: no partition should have a larger time lag.
 OBJECTIVE_S = 60.0
 #: Seconds at the start that are not counted, because controllers first need some samples.
 WARM_UP_S = 6 * 3600.0
@@ -20,11 +20,13 @@ class RunFigures:
     Parameters
     ----------
     over_objective
-        Partition-minutes with a time lag over the objective, without throttled partitions.
+        How many minutes partitions had a time lag above the objective, summed over all partitions
+        except throttled ones.
     stuck
         The same for throttled partitions.
     p99_s, max_s
-        99th percentile and maximum of the time lags of all other partitions at all times, seconds.
+        99th percentile and maximum of the time lags of partitions that are not throttled, at all
+        times, seconds.
     plans, moves
         Number of published plans, and of partitions that they moved.
     rolled_back

@@ -116,7 +116,8 @@ class Scenario:
     eager
         Whether all partitions pause at each rebalance, not only those that move.
     events
-        Number of changes that a planner could react to. Goals limit the number of plans by it.
+        Number of changes to which a planner could react. The goals allow more plans if there are
+        more of these changes.
     """
 
     name: str

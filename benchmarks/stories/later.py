@@ -59,7 +59,7 @@ class _Workers(Scene):
         return self
 
     def edit(self, change: Callable[[dict[str, Any]], None]) -> "_Workers":
-        """Register a function that changes the question in place when it is built."""
+        """Register a function that changes the result of `question` in place."""
         self._edits.append(change)
         return self
 
@@ -73,7 +73,7 @@ class _Workers(Scene):
         return self
 
     def question(self) -> dict[str, Any]:
-        """Return the question after all registered changes."""
+        """Return the input for `fairlead decide`, after all registered changes."""
         question = super().question()
         _keep_waiting_monotonic(question["snapshots"])
         for change in self._edits:
@@ -97,7 +97,10 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return the maximum number of records to read from each partition within `busy_s` seconds."""
+    """Return a limit for the records read from each partition, so that all take `busy_s` seconds.
+
+    `inf` if all wanted records take less time.
+    """
 
     def takes(share: float) -> float:
         return sum(min(want, share) * each for want, each in zip(wanted, seconds, strict=True))
@@ -112,7 +115,10 @@ def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: floa
 
 
 def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
-    """Make reported waiting times never decrease, as random variation of work could cause."""
+    """Raise reported waiting times that are lower than earlier ones.
+
+    Random variation of work can cause such times, but a real consumer's total never decreases.
+    """
     longest: dict[str, float] = {}
     for sample in samples:
         for report in sample.get("reports", {"consumers": {}})["consumers"].values():

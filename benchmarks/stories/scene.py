@@ -116,7 +116,7 @@ class Partition:
 
 @dataclass
 class Reporter:
-    """The work that a consumer has done since it started, and reports with its commits.
+    """Counts the work that a consumer has done since it started, for reports in its commits.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Reporter:
     since
         The minute in which the consumer started.
     ahead_s
-        Seconds by which its clock is ahead.
+        Seconds by which the consumer's clock is ahead.
     records
         Number of records processed, by partition.
     busy

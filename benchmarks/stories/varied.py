@@ -53,7 +53,7 @@ class _Live(_Workers):
         return self
 
     def leave(self, members: Mapping[str, str]) -> "_Live":
-        """Replace the members that the question states, with their topics."""
+        """Set the members, with their topics, that the input for `fairlead decide` has."""
         self._members = {name: {"topics": topics.split()} for name, topics in members.items()}
         return self
 
@@ -63,7 +63,7 @@ def _of(numbers: Sequence[int], topic: str = "t") -> str:
 
 
 def _dealt(members: Sequence[str], partitions: int, topic: str = "t") -> dict[str, str]:
-    """Return a map from members to their partitions, as range would assign them."""
+    """Return a map from members to the partitions that the range assignor would give them."""
     shares = np.array_split(np.arange(partitions), len(members))
     return {member: _of(list(share), topic) for member, share in zip(members, shares, strict=True)}
 

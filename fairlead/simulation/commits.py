@@ -71,13 +71,16 @@ class SimulatedCommits:
         self._committed = np.where(partitions, np.maximum(self._committed, given), self._committed)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return each member's commit interval in seconds, (M + 1,); the last is for no member."""
+        """Return each member's commit interval in seconds, shape (M + 1,).
+
+        The last value is for partitions without an owner.
+        """
         del step
         roster = self._reading.world.roster
         return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
-        """Return the offset up to which records were received at each partition's `moment`, (P,).
+        """For each partition, return the offset up to which records were received at its `moment`.
 
         Offsets are interpolated between steps.
         """

@@ -52,7 +52,7 @@ class Reading:
         return delivered
 
     def stand_still(self, partitions: Mask, step: int, move_downtime_s: float) -> None:
-        """Pause partitions, beginning with a step, for the downtime rounded up to whole steps."""
+        """Pause partitions from the start of a step, for `move_downtime_s` or slightly longer."""
         until = step + int(np.ceil(move_downtime_s / self.world.step_s))
         self.still_until[partitions] = until
 
@@ -77,8 +77,8 @@ class Reading:
         owner
             Number of the member that reads each partition, shape (P,); M: no member.
         budgets
-            Number of records that each member can process in the step, and 0 for no member, shape
-            (M + 1,).
+            Number of records that each member can process in the step, shape (M + 1,). The last
+            value is 0, for partitions without an owner.
         readable
             Whether each partition is not paused, shape (P,).
         """

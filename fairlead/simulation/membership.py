@@ -60,13 +60,19 @@ class PresentMembers:
         )
 
     def inside(self, owner: Int32) -> Int32:
-        """Convert the world's member numbers of owners to the problem's; -1: no present member."""
+        """Return the owners of the present partitions, with the problem's numbers of members.
+
+        `owner` has the world's numbers. -1: no present member owns the partition.
+        """
         number = np.full(len(self.world.roster.members) + 1, -1, np.int32)
         number[self.members] = np.arange(self.members.size)
         return number[owner[self.partitions]]
 
     def outside(self, owner: Int32) -> Int32:
-        """Convert the problem's member numbers of owners to the world's, int32 of shape (P,)."""
+        """Return the owners of all P partitions, with the world's numbers of members; int32.
+
+        `owner` has the problem's numbers. Partitions that are not present get -1.
+        """
         everywhere = np.full(self.world.partitions, -1, np.int32)
         owned = owner >= 0
         everywhere[self.partitions[owned]] = self.members[owner[owned]]

@@ -58,7 +58,7 @@ class World:
     present
         Which members are present in each step, bool of shape (N, M).
     phases
-        Seconds between each multiple of `commit_s` and the member's next commit, shape (M,).
+        A member commits this number of seconds after each multiple of `commit_s`, shape (M,).
     first
         End offsets at the start of the simulation, int64 of shape (P,).
     waiting

@@ -25,7 +25,7 @@ class ArrivalOrder(Chunks):
         self._follows: Mask = np.zeros(turns.size, dtype=bool)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop the chunks of partitions, which count as not fetched to their ends."""
+        """Drop the chunks of partitions, and regard the partitions as not fetched to their ends."""
         super().forget(partitions, handed_out=handed_out)
         self._follows[partitions] = False
 

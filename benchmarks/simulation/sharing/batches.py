@@ -17,7 +17,8 @@ class Batches(Chunks):
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         super().__init__(turns, record_bytes)
         self._partitions = turns.size
-        #: For each worker, the turn before which its chunks were handed out to the application.
+        #: For each member that fetched chunks (`_worker`): chunks with a smaller turn than this
+        #: value were handed out to the application.
         self._handed_out: Int64 = np.zeros(1, np.int64)
 
     def ahead(self) -> Float64 | None:

@@ -31,7 +31,8 @@ class Chunks:
         #: For each partition, the value of `_clock` when its last chunk was used up.
         self._used_up = turns - turns.size
         self._clock = 0
-        # The chunks, oldest first: partition, worker, turn and number of records.
+        # The chunks, oldest first: partition, worker (the member that fetched the chunk), turn
+        # (rank in the order of fetches) and number of records.
         self._partition: Int64 = np.zeros(0, np.int64)
         self._worker: Int64 = np.zeros(0, np.int64)
         self._turn: Int64 = np.zeros(0, np.int64)

@@ -45,8 +45,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
 
     Put an instance first in `partition_assignment_strategy`. aiokafka's own assignors are passed as
     classes, but the consumer accepts both. Kafka uses this assignor as soon as every member of the
-    group has it. It reads the plan topic on a daemon thread until `close`. `PlanConsumer` does all
-    of this automatically.
+    group has it. The assignor reads the plan topic on a daemon thread until `close`. `PlanConsumer`
+    does all of this automatically.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the assignor's consumer, which then rejoins for new plans.
+        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
 
-        Call before the consumer starts, on its event loop.
+        Call it on the consumer's event loop, before the consumer starts.
         """
         loop = asyncio.get_running_loop()
         # The client has no public way to request a rebalance. `request_rejoin` sets a future for
@@ -91,7 +91,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.rejoin_by(rejoin)
 
     async def read_ahead(self) -> None:
-        """Wait until the plan topic is read, so that no rebalance waits; call before joining."""
+        """Wait until the plan topic is read. Call before joining: then no rebalance has to wait."""
         await asyncio.to_thread(self._follower.read_ahead)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
@@ -132,7 +132,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
 
 
 class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untyped
-    """An AIOKafkaConsumer whose group follows its plans.
+    """An AIOKafkaConsumer that follows its group's plans.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     configs
         As for AIOKafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans. Its default is range and roundrobin, so that you can replace consumers that use
-        Kafka's or aiokafka's default one by one.
+        plans. By default, these are `range` and `roundrobin`, the default assignors of Kafka and
+        aiokafka. So you can replace consumers that use either of them, one at a time.
 
     Raises
     ------
@@ -191,7 +191,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records, as AIOKafkaConsumer does.
 
-        If the consumer reports its work, iterating over the lists is timed.
+        If the consumer reports its work, the time of iterating over the lists is measured.
         """
         call = super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         meter = self._meter

@@ -2,7 +2,7 @@
 
 Belongs here: a workaround for a bug of aiokafka. aiokafka 0.12 to 0.14 send a join request with the
 first assignor, then another with the first two, and so on (aio-libs/aiokafka, pull request 1168).
-That starts two rebalances instead of one, and between them the member has no assignor in common
+That starts two rebalances instead of one, and between the two the member has no assignor in common
 with members that only have `range`. If aiokafka sends only one request, this module has no effect.
 """
 

@@ -1,4 +1,4 @@
-"""A subscription with a member's rack, which aiokafka does not support.
+"""The subscription of a member in a rack; aiokafka itself does not send racks.
 
 Belongs here: the bytes of version 3 of the subscription (KIP-881). Belongs elsewhere: the values in
 it (`consumer`).

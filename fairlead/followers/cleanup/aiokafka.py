@@ -12,7 +12,7 @@ from fairlead.followers.cleanup.holdings import Callback, Holdings
 
 
 class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is untyped
-    """Cleans up only partitions that a rebalance takes away, and sets up only added ones.
+    """Sets up and cleans up local state, but only for partitions that really change their owner.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
         Called with partitions that this consumer no longer owns: after the rebalance, or
         immediately if the group dropped the member.
     before_revoke
-        Called before a rebalance with all partitions, any of which it may take away. Offsets can
-        still be committed.
+        Called before a rebalance with all partitions of the consumer. The rebalance may take away
+        any of them. Offsets can still be committed.
 
     Notes
     -----

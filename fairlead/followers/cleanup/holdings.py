@@ -49,8 +49,8 @@ class Holdings(Generic[Partition]):
         partitions
             The assigned partitions.
         keep
-            Further partitions that stay assigned. Cooperative clients need it, because their
-            callback receives only the added partitions.
+            Further partitions that stay assigned. Pass them if the client is cooperative, because
+            its callback receives only the added partitions.
         """
         now = {*partitions, *keep}
         removed, new = self._held - now, now - self._held

@@ -9,7 +9,7 @@ from fairlead.followers.cleanup.holdings import Callback, Holdings
 
 
 class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python is untyped
-    """Cleans up only partitions that a rebalance takes away, and sets up only added ones.
+    """Sets up and cleans up local state, but only for partitions that really change their owner.
 
     Parameters
     ----------

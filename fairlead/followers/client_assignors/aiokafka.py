@@ -1,4 +1,4 @@
-"""Fairlead's assignors as partition assignors of aiokafka consumers, without plans.
+"""Fairlead's assignors for aiokafka consumers that use them directly, without plans.
 
 Belongs here: aiokafka's assignor interface, and its clients for lags. Belongs elsewhere: the
 leader's decision (`rule`), and following plans (`aiokafka`).
@@ -36,7 +36,7 @@ _NOT_COMMITTED: Final = -1
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka is untyped
-    """Assigns by one of Fairlead's rules; base of the classes below.
+    """Base class of the assignors below; each uses one of Fairlead's assignors as its rule.
 
     Pass an instance to the consumer. aiokafka's own assignors are passed as classes, but the
     consumer accepts both.
@@ -45,7 +45,7 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     ----------
     group, connection
         The group id, and a consumer's configuration. Only assignors that use lag need them, because
-        the leader fetches offsets, which blocks its event loop for at most 5 s.
+        the leader fetches offsets. This blocks the leader's event loop for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
@@ -64,10 +64,11 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
         self._consumer: weakref.ref[AIOKafkaConsumer] | None = None
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Set the assignor's consumer. Call before the consumer starts.
+        """Set the consumer that uses this assignor. Call it before the consumer starts.
 
-        Otherwise a sticky assignor cannot send the generation of the partitions that the consumer
-        owned before. Then other consumers that claim the same partitions take precedence.
+        A sticky assignor sends the partitions that the consumer owned, with their generation. It
+        gets the generation from the consumer. Without a generation, other consumers that claim the
+        same partitions take precedence.
         """
         self._consumer = weakref.ref(consumer)
 

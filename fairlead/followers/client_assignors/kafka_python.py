@@ -1,4 +1,4 @@
-"""Fairlead's assignors as partition assignors of kafka-python consumers, without plans.
+"""Fairlead's assignors for kafka-python consumers that use them directly, without plans.
 
 Belongs here: kafka-python's assignor interface, and its admin client for lags. Belongs elsewhere:
 the leader's decision (`rule`), and following plans (`kafka_python`).
@@ -32,7 +32,7 @@ from fairlead.wire.partitions import by_topic, partition_counts
 
 
 class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python is untyped
-    """Assigns by one of Fairlead's rules; base of the classes below.
+    """Base class of the assignors below; each uses one of Fairlead's assignors as its rule.
 
     Parameters
     ----------

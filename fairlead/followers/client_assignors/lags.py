@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
 
-#: Topic and partition to a lag in records, or to an offset.
+#: Map from (topic, partition) to a lag in records, or to an offset.
 Lags = Mapping[Pair, int]
 FetchLags = Callable[[Collection[str]], Lags]
 
@@ -51,9 +51,9 @@ def lags_in_time(
     fetch
         Fetches the lags of some topics; called on a daemon thread.
     partition_counts
-        Topic to number of partitions.
+        Map from topic to its number of partitions.
     timeout_s
-        Longest time for which a rebalance waits; after it, all lags count as 0.
+        Maximum seconds for which a rebalance waits. After this time, all lags count as 0.
     """
     fetched: Future[Lags] = Future()
 

@@ -47,7 +47,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     """Assigns partitions by the group's plan; the group leader decides for all members.
 
     Put this assignor first in `partition_assignment_strategy`. Kafka uses it as soon as every
-    member of the group has it. It reads the plan topic on a daemon thread until `close`.
+    member of the group has it. The assignor reads the plan topic on a daemon thread until `close`.
     `PlanConsumer` does all of this automatically.
 
     Parameters
@@ -60,8 +60,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         How to follow plans.
     cooperative
         Rebalance as in KIP-429: in two rounds, revoking only partitions that move. Needs `follow`.
-        A group may have eager and cooperative followers, so that you can replace them one by one.
-        But all assignors of one consumer must be of the same kind.
+        A group may have both eager and cooperative followers, so you can change one consumer at a
+        time. But the assignors of one consumer must be all eager or all cooperative.
     """
 
     name = "fairlead"
@@ -88,7 +88,10 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Set the assignor's consumer, so that it rejoins for new plans; call before it polls."""
+        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
+
+        Call it before the consumer polls.
+        """
         self._client_id = consumer.config["client_id"]
         self._consumer = weakref.ref(consumer)
         self._join = joining(consumer)
@@ -150,7 +153,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
 
 
 class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyped
-    """A KafkaConsumer whose group follows its plans.
+    """A KafkaConsumer that follows its group's plans.
 
     Parameters
     ----------
@@ -159,9 +162,9 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     configs
         As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans. Its default is range, so that you can replace consumers that use Kafka's default one
-        by one. `cooperative` is as for `PlanAssignor`. With `cooperative=True`, the default is an
-        empty list, and no other assignor than `CooperativeStickyAssignor` may be listed.
+        plans. By default, this is `range`, Kafka's default assignor. So you can replace consumers
+        that use it, one at a time. `cooperative` is as for `PlanAssignor`. With `cooperative=True`,
+        the list is empty by default, and may contain only `CooperativeStickyAssignor`.
 
     Raises
     ------
@@ -202,7 +205,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return the next records, as KafkaConsumer does.
 
-        If the consumer reports its work, iterating over the lists is timed.
+        If the consumer reports its work, the time of iterating over the lists is measured.
         """
         meter = self._meter
         if meter is None:
@@ -214,7 +217,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` times its records.
+        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` measures its times.
         return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:

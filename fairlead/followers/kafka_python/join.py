@@ -1,4 +1,4 @@
-"""Make a kafka-python consumer join its group again, and complete the rebalances that it begins.
+"""Make a kafka-python consumer rejoin its group, and work around bugs of the client's rebalances.
 
 Belongs here: requesting a rebalance, for which the client has no public method, and workarounds for
 three bugs of kafka-python 3.0.
@@ -8,7 +8,7 @@ three bugs of kafka-python 3.0.
    next poll does not continue it. Then the member sends no heartbeats, and the group drops it
    unnoticed. But a request to join again stays set until the rebalance is over. So the workaround
    makes such a request at every join.
-2. If the group drops a member while it joins, for example because its process was stopped, the
+2. If the group drops a joining member, for example because the member's process was stopped, the
    member joins again with its old partitions and does not call its listener. A cooperative member
    claims these partitions, and reads them although they have a new owner. If such a partition is
    assigned to the member again, reading continues at the old position instead of the committed

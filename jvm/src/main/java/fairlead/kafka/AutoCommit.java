@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Like Kafka, this class commits the positions of all assigned partitions: every
  * {@code auto.commit.interval.ms} while the application polls, before partitions are revoked, and when the
- * consumer is closed. If a commit fails, this is logged.
+ * consumer is closed. A commit that fails is logged.
  */
 final class AutoCommit {
     /** Stands in for the listener if the application has none. */
@@ -36,7 +36,7 @@ final class AutoCommit {
 
     private final Metering settings;
     private long dueNanos;
-    /** Whether positions were committed because the consumer leaves, so that a revocation needs no commit. */
+    /** Whether positions have been committed because the consumer leaves. The revocation then commits nothing. */
     private boolean leaving;
 
     AutoCommit(Metering settings) {

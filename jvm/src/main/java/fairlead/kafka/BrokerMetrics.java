@@ -27,7 +27,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         }
     }
 
-    /** Registers the metrics, unless another assignor of this JVM already has. */
+    /** Registers the metrics, unless another assignor of this JVM has already registered them. */
     void register() {
         try {
             var server = ManagementFactory.getPlatformMBeanServer();
@@ -44,7 +44,7 @@ final class BrokerMetrics implements PlanGroupAssignorMXBean {
         outcomes.merge(outcome.name(), 1L, Long::sum);
     }
 
-    /** Counts a failed decision, which is a bug; returns whether to log it, as it differs from the last one. */
+    /** Counts a decision that failed because of a bug. Returns whether to log the error: not if it repeats. */
     boolean failed(Throwable error) {
         failures.incrementAndGet();
         String text = error.toString();

@@ -28,8 +28,8 @@ import org.slf4j.LoggerFactory;
  */
 final class BrokerReader extends LogTail {
     /**
-     * Maximum memory for plans, in bytes; half as much for rosters. Otherwise, whoever writes to the topics
-     * could fill the heap.
+     * Maximum memory for plans, in bytes; half as much for rosters (members' names). Without a limit, whoever
+     * writes to the topics could fill the heap.
      */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
     /** Maximum length of a record's value, in bytes. Parsing takes up to sixteen times as much memory. */
@@ -43,7 +43,7 @@ final class BrokerReader extends LogTail {
     private final BrokerSettings settings;
     final PlanBook book = new PlanBook();
     final BrokerMetrics metrics = new BrokerMetrics(this);
-    /** Null if it is not known yet. */
+    /** The id of the plan topic; null if it is not known yet. */
     volatile Uuid planTopicId;
     private volatile String problem = "the topics have not been read to their ends yet";
     /** When the topics were last read to their ends, in milliseconds since 1970; 0 if they never were. */
@@ -88,7 +88,7 @@ final class BrokerReader extends LogTail {
                 + MOST_BYTES + " bytes of memory";
     }
 
-    /** Returns null only if a bootstrap server accepts connections. Otherwise, Kafka's clients would fill the log. */
+    /** Returns null if a bootstrap server accepts connections. If none does, Kafka's clients would fill the log. */
     @Override
     String unreachable() {
         for (String server : settings.bootstrapServers.split(",")) {

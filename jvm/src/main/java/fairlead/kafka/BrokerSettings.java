@@ -18,7 +18,7 @@ final class BrokerSettings {
     final String bootstrapServers;
     final boolean uniformOnLapse;
     final boolean keepWithoutPlan;
-    /** The settings that determine how plans are read. Assignors with equal ones share a reader. */
+    /** The settings that determine how plans are read. Assignors share a reader if these settings are equal. */
     final Map<String, String> said = new TreeMap<>();
 
     /**

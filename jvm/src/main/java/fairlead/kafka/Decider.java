@@ -15,10 +15,11 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 /**
  * Decides the target assignment of one group of the consumer protocol.
  *
- * <p>If the group has a valid plan, the plan is fitted to the present members. Otherwise, targets stay, and only
- * partitions without an owner are placed. There are three exceptions, in which Kafka's uniform assignor decides:
- * the group began without a plan and has not followed one since; it certainly has no plan; or its plan has
- * expired and the settings choose the uniform assignor then.
+ * <p>If the group has a valid plan, the plan is fitted to the present members. Otherwise, every member keeps its
+ * targets (the partitions that it has or will get), and only partitions without an owner are placed. There are three
+ * exceptions, in which Kafka's uniform assignor decides: the group began without a plan and has not followed one since;
+ * the group certainly has no plan; or its plan has expired or was withdrawn. The second and the third exception depend
+ * on the settings.
  */
 final class Decider {
     /** The possible decisions, with their reasons. */
@@ -124,7 +125,7 @@ final class Decider {
         return byInstances(view);
     }
 
-    /** Returns the group of the only plan for exactly these instance ids and topics; null if none or several are. */
+    /** Returns the group of the plan with exactly these instance ids and topics; null unless there is one such plan. */
     private String byInstances(GroupView view) {
         if (Arrays.asList(view.instances).contains(null)) {
             return null;
@@ -139,7 +140,7 @@ final class Decider {
         return plans.size() == 1 ? plans.get(0).group() : null;
     }
 
-    /** Returns whether some plan has a topic that this group reads, so that it may be the group's plan. */
+    /** Returns whether some plan has a topic that this group reads. Such a plan may be the group's plan. */
     private boolean mayHavePlan(GroupView view) {
         return book.plans.values().stream().anyMatch(plan -> hasTopicOf(plan, view));
     }

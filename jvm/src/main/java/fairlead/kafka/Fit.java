@@ -23,7 +23,7 @@ import org.apache.kafka.common.TopicPartition;
  * first, to the new member with the fewest topics. All other partitions are placed one by one: those of topics
  * with the fewest subscribers first, among these the heaviest first. Each goes to the subscriber with the fewest
  * partitions, then with the least weight, then with the lowest name. Members take turns with partitions of the
- * same weight, so that topics spread.
+ * same weight, so that each topic is spread over many members.
  *
  * <p>To give the same sums in every language, names are ordered by code points, and weights are added in the
  * order of the document.
@@ -57,7 +57,7 @@ final class Fit {
         return decide(plan, subscriptions, partitionCounts).byMember();
     }
 
-    /** Returns the same in arrays, to be read by {@link #owners}. Maps of a million partitions would be slow. */
+    /** Returns the assignment in arrays, for {@link #owners}. Maps of a million partitions would be slow. */
     static Fit decide(
         PlanDocument plan, Map<String, ? extends Collection<String>> subscriptions,
         Map<String, Integer> partitionCounts) {

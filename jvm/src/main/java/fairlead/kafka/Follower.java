@@ -24,7 +24,7 @@ final class Follower implements FollowerStatusMBean {
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
     private static final long RETRY_MS = 5_000;
     private static final int RETRIES = 12;
-    /** Orders members' notes by their newest plan. Of equal plans, the one whose lease still holds is greater. */
+    /** Orders members' notes by the plan that they state, the newest last. Of equal plans, a valid lease comes last. */
     private static final Comparator<Notes.Subscribed> NEWEST = Comparator.comparing(Notes.Subscribed::seen)
         .thenComparing(Notes.Subscribed::lapsed, Comparator.reverseOrder());
     private static final Notes.Assigned JOINING = new Notes.Assigned(
@@ -38,7 +38,7 @@ final class Follower implements FollowerStatusMBean {
     private final String clientId;
     private final String instanceId;
     private final long readTimeoutMs;
-    /** Milliseconds that members other than the leader wait, because the leader should request the rebalance. */
+    /** Milliseconds for which members other than the leader wait for the leader to request the rebalance. */
     private final long turnMs;
     private final RejoinSchedule schedule;
     private final RebalanceTrigger trigger;

@@ -192,7 +192,7 @@ final class GroupView {
         return complete(found);
     }
 
-    /** Returns the group for Kafka's own assignors, without triggers, which they would assign partitions to. */
+    /** Returns the group without triggers, for Kafka's own assignors: they would assign partitions to triggers. */
     GroupSpec withoutTriggers() {
         return new GroupSpec() {
             @Override

@@ -11,7 +11,8 @@ import java.util.function.Predicate;
 /**
  * A map from group to entry with a limit on total memory.
  *
- * <p>To stay within the limit, spare entries are removed first, then those of unknown groups, then the largest.
+ * <p>To stay within the limit, entries that were stored as spare are removed first, then those of unknown groups, then
+ * the largest.
  *
  * @param <T> type of the entries
  */
@@ -46,7 +47,7 @@ final class Held<T> {
     /**
      * Stores the entry of a group.
      *
-     * @param spare whether the entry is among the first to be removed
+     * @param spare whether the entry is removed before all entries that are not spare
      * @return the groups whose entries were removed, perhaps this one
      */
     List<String> put(String group, T value, long size, boolean spare) {

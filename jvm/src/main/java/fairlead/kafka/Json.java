@@ -101,7 +101,7 @@ final class Json {
         return number();
     }
 
-    /** Moves to the next element of an object or array. After the last, moves behind its end and returns false. */
+    /** Returns whether there is a next element in an object or array. Moves to it, else behind {@code close}. */
     private boolean next(char close, boolean first) throws InvalidPlanException {
         skipSpace();
         if (peek() == close) {

@@ -23,7 +23,7 @@ final class Meter {
     private final double created;
     private final String token = WorkReport.newToken();
     private final Map<TopicPartition, Work> works = new HashMap<>();
-    /** The present batch, the counters of the present record's partition, and when its time began; null for none. */
+    /** The present batch, or null. Next: counters of the present record's partition, start of the record's time. */
     private Batch batch;
     private Work running;
     private double since;
@@ -42,7 +42,7 @@ final class Meter {
     static final class Batch {
         private final Thread thread = Thread.currentThread();
         private final List<TimedList<?>> lists = new ArrayList<>();
-        /** Seconds in the application that belong to no record. */
+        /** Seconds in the application that cannot be assigned to a record. */
         private double loose;
         private final int records;
         /** Total seconds in the application before this batch. */
@@ -64,7 +64,7 @@ final class Meter {
         this.created = clock.getAsDouble();
     }
 
-    /** To be called when the application calls {@code poll}, which ends its batch. */
+    /** To be called when the application calls {@code poll}. This call ends the present batch. */
     void asked() {
         if (batch != null) {
             take(null);

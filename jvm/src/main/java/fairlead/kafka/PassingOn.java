@@ -11,7 +11,7 @@ final class PassingOn {
     /** Seconds. To pass on a record takes less than this, unless another process interrupts it. */
     static final double QUICK = 2.5e-4;
     /**
-     * Minimum ratio of time in the application to waiting time, with which an application counts as working although
+     * Ratio of time in the application to waiting time. From this ratio on, an application counts as working, even if
      * most of its calls are quick.
      */
     private static final double WORKS = 0.2;

@@ -13,8 +13,8 @@ import java.util.Queue;
 import java.util.stream.IntStream;
 
 /**
- * Places partitions that have no owner, so that counts become even, and then weights. No other partition moves. This
- * is the same as the last step of {@code fairlead/wire/fit.py}.
+ * Places partitions that have no owner: first, members' counts become even; second, their weights. No other partition
+ * moves. This is the same as the last step of {@code fairlead/wire/fit.py}.
  *
  * <p>Topics with the fewest readers come first, because they leave the least choice. Among topics with the same
  * readers, the heaviest partition comes first. Each partition goes to the reader with the fewest partitions, then with
@@ -76,8 +76,9 @@ final class Placement {
     }
 
     /**
-     * Exchanges partitions of equal weight, which follow each other, between the members that get them: each gets some
-     * at even intervals, so that topics spread. The number and weight of each member's partitions stay the same.
+     * Exchanges partitions of equal weight, which are adjacent in {@code placed}, between the members that get them.
+     * Each member then gets its partitions at even intervals, so that each topic is spread over many members. The
+     * number and the weight of each member's partitions stay the same.
      */
     private static void dealInTurns(Integer[] placed, double[] weights, int[] owner, int members) {
         for (int start = 0, end; start < placed.length; start = end) {
@@ -92,7 +93,7 @@ final class Placement {
             int[] takers = IntStream.range(0, members).filter(member -> received[member] > 0).toArray();
             IntSummaryStatistics sizes = Arrays.stream(takers).map(member -> received[member]).summaryStatistics();
             if (sizes.getMax() - sizes.getMin() > 1) {
-                // For each partition that a member receives, its place if members receive theirs at even intervals.
+                // For each partition that a member gets: its place between 0 and 1, at even intervals, and the member.
                 List<Map.Entry<Double, Integer>> turns = new ArrayList<>();
                 for (int member : takers) {
                     for (int nth = 0; nth < received[member]; nth++) {

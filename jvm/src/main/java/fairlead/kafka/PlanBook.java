@@ -11,8 +11,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.Uuid;
 
 /**
- * What a broker knows of groups: the newest plan of each, the names of its members, and the member ids in the
- * coordinator's last call for it.
+ * What a broker knows of each group: its newest plan, the names of its members, and the member ids in the coordinator's
+ * last call for this group.
  *
  * <p>Written by the thread that reads the topics, and read by the threads that assign. {@link BrokerReader} limits
  * the memory that plans and names take.
@@ -54,7 +54,7 @@ final class PlanBook {
     /** Map from member id to the group whose roster lists this member. */
     private final Map<String, String> listed = new ConcurrentHashMap<>();
     private final Object seenLock = new Object();
-    /** Map from member id to the group that had this member in the coordinator's last call for it. */
+    /** Map from member id to the group that had this member in the coordinator's last call for the group. */
     private final Map<String, String> seen = new HashMap<>();
     private final Map<String, String[]> together = new LinkedHashMap<>(16, 0.75f, true);
     /** Member ids of groups that began without a plan and have not followed one since. */
@@ -84,8 +84,8 @@ final class PlanBook {
     }
 
     /**
-     * Returns the group whose roster lists most of these members. If there is none, returns the group that had most of
-     * them in the coordinator's last call for it, or null.
+     * Returns the group whose roster lists most of these members. If no roster lists any, returns the group that had
+     * most of them in the coordinator's last call for that group; null if no group had any.
      */
     String groupOf(String[] members) {
         String found = most(members, listed);
@@ -111,7 +111,7 @@ final class PlanBook {
             .map(Map.Entry::getKey).orElse(null);
     }
 
-    /** Remembers the members of a group instead of those of its previous call. */
+    /** Remembers the members in the coordinator's present call for a group, and forgets those in the previous call. */
     void remember(String group, String[] members) {
         synchronized (seenLock) {
             forget(group, together.remove(group));

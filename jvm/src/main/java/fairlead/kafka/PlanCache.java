@@ -8,10 +8,10 @@ import org.slf4j.LoggerFactory;
  * The last valid plan of one group, updated with each record by the rules of {@code
  * fairlead/followers/core/plan_cache.py}.
  *
- * <p>The record with the latest epoch counts; within an epoch, the one with the highest version; of one version, its
- * withdrawal and not its plan. A repeated version extends the lease. A record is skipped, and the last valid plan
- * stays, if the record is invalid, is not signed as required, or has other bytes for a known version. A tombstone is
- * skipped if public keys are configured, since tombstones cannot be signed.
+ * <p>The record with the latest epoch counts; within an epoch, the record with the highest version; if a version has a
+ * plan and a withdrawal, the withdrawal. A repeated version extends the lease. A record is skipped, and the last valid
+ * plan stays, if the record is invalid, is not signed as required, or has other bytes for a known version. A tombstone
+ * is skipped if public keys are configured, since tombstones cannot be signed.
  */
 final class PlanCache {
     private static final Logger LOG = LoggerFactory.getLogger(PlanCache.class);
@@ -21,8 +21,9 @@ final class PlanCache {
     private final Signatures signatures;
     private PlanState state;
     /**
-     * The record of the plan that was known before this connection; null once the connection has read this record. It
-     * then counts again after a tombstone, because a tombstone at a lower offset withdrew an earlier record.
+     * The record of the plan that was known before this connection; null once the connection has read this record. If
+     * the connection reads a tombstone before this record, the plan is valid again from this record on, because the
+     * tombstone withdrew only earlier records.
      */
     private Identity unread;
 

@@ -9,7 +9,8 @@ import java.util.Random;
  * fairlead/followers/core/rejoin.py}.
  *
  * <p>A member makes at most one request per plan, and one more whenever the lease of an expired plan is renewed. The
- * request is made at a random moment within the jitter. Members other than the leader first wait for the leader's.
+ * request is made at a random moment within the jitter. Members other than the leader first wait for the leader's
+ * request.
  */
 final class RejoinSchedule {
     private final long jitterMs;

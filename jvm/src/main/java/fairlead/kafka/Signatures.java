@@ -14,7 +14,7 @@ import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Verifies Ed25519 signatures. There may be several public keys, so that both are valid while a key is replaced.
+ * Verifies Ed25519 signatures. While a key is replaced, two public keys are valid, so there may be several.
  *
  * <p>Ed25519 needs Java 15. On older versions, a configured key is an error.
  */

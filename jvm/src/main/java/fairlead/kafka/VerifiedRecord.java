@@ -52,7 +52,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         return new VerifiedRecord(identity, plan, lease(text(found, "lease_until")));
     }
 
-    /** Returns a record's headers by name. They must state this format, and the hash of the value. */
+    /** Returns a record's headers by name. The headers must state this format, and the hash of the record's value. */
     static Map<String, byte[]> headers(byte[] value, Iterable<Header> headers) throws InvalidPlanException {
         Map<String, byte[]> found = new HashMap<>();
         for (Header header : headers) {

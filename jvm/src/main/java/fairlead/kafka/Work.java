@@ -11,7 +11,7 @@ final class Work {
     private long records;
     private double busy;
     private double squares;
-    /** Offset of the last commit. The next field is the maximum by which an offset exceeded the counted records. */
+    /** Offset of the last commit. {@code lead}: maximum by which a committed offset exceeded the number of records. */
     private long committed = -1;
     private long lead;
     /** States after the reported state, in order. */
@@ -55,8 +55,8 @@ final class Work {
      * Sets the state to report with a committed offset.
      *
      * <p>An application may commit before or after it processes records. The planner ignores a report whose number of
-     * records grows by more than the committed offset. So the state reported is that at the offset minus the largest
-     * difference so far between an offset and the counted records.
+     * records grows by more than the committed offset. So this method looks up the state at a smaller number of
+     * records: the offset, minus the largest difference so far between a committed offset and the counted records.
      */
     void commit(long offset, State now) {
         long ahead = offset - now.records;

@@ -17,7 +17,7 @@ final class WorkReport {
     /** Names of the numbers, in order. The next field has the number of digits of each. */
     private static final String[] NAMES = {"e", "w", "h", "k", "n", "b", "q", "p", "t"};
     private static final int[] DIGITS = {8, 8, 8, 7, 8, 8, 10, 3, 8};
-    /** Stands in place of the number of paused partitions if times are unknown, as other threads process records. */
+    /** Replaces the number of paused partitions if times are unknown, because other threads process records. */
     static final long TIMES_UNKNOWN = 36 * 36 * 36 - 1;
 
     private WorkReport() {
