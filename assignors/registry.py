@@ -1,4 +1,4 @@
-"""The assignors by name, for policies, the command line and followers.
+"""The assignors by name, for policies, the command line and plan followers.
 
 Belongs here: names, and the check for unknown options. Belongs elsewhere: what an option means (see
 the assignor).

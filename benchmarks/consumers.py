@@ -146,7 +146,7 @@ class ConfluentMember(Member):
         self._consumer.list_topics(timeout=60)  # connect first, so that only the join is timed
 
     def _join(self) -> None:
-        # Before this call, a follower reads the coordination topic, so only the join itself is
+        # Before this call, a plan follower reads the coordination topic, so only the join itself is
         # timed, as with a plain consumer.
         self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked)
         super()._join()

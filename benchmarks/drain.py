@@ -6,7 +6,7 @@ the time that following plans adds to a rebalance (`rebalance`).
 
 Plans are made as in the pipeline, but without Spark: the gateway reads lag and owners, arrival
 rates are differences between two samples, and `sticky-lag-aware` computes the assignment. The plan
-is sent to the plan topic, and followers rejoin after reading it.
+is sent to the plan topic, and plan followers rejoin after reading it.
 """
 
 import time

@@ -7,8 +7,8 @@ second client commits other offsets. The script counts how often the consumer st
 offset than the committed one. In a second variant, the consumer waits for a response of the
 coordinator before the last assignment, as in every rebalance.
 
-Belongs here: this consumer, and counting. Belongs elsewhere: followers, which assign partitions
-between rebalances (`tests/fairlead/followers/test_storm.py`).
+Belongs here: this consumer, and counting. Belongs elsewhere: plan followers, which assign
+partitions between rebalances (`tests/fairlead/followers/test_storm.py`).
 """
 
 import random

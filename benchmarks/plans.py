@@ -1,4 +1,4 @@
-"""Made-up plans: drafts for Fairlead's database, and documents for followers.
+"""Made-up plans: drafts for Fairlead's database, and documents for plan followers.
 
 Belongs here: all parts of a plan except the owners. Belongs elsewhere: computing owners.
 """

@@ -1,7 +1,7 @@
 """Duration of a rebalance with plans, compared with `range`: `python -m benchmarks.rebalance`.
 
 Belongs here: the time from the last member's join until every partition is assigned, on a real
-broker, for followers and plain consumers in turns. Belongs elsewhere: the benefit of plans
+broker, for plan followers and plain consumers in turns. Belongs elsewhere: the benefit of plans
 (`drain`).
 """
 

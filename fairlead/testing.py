@@ -172,7 +172,7 @@ class _DrivenReader(PlanReader):
     """A reader of plans without a thread: `MemoryGroup.read` makes it read."""
 
     def serve(self) -> bool:
-        """Accept a follower, without starting a thread."""
+        """Accept a plan follower, without starting a thread."""
         return True
 
 

@@ -69,7 +69,8 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of `three_brokers`, and the numbers of the brokers that support fetching from followers.
+#: Racks of `three_brokers`, and numbers of the brokers that support fetching from followers
+#: (KIP-392).
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [

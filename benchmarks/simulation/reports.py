@@ -3,8 +3,8 @@
 This module computes the reports of each commit, and adds flaws to them. `metering` has the
 counters, and `fairlead.simulation.commits` decides when consumers commit.
 
-As with real followers, each consumer has its own counters for each partition. They start at 0 when
-the consumer starts. The previous owner's report remains until the new owner commits, and some
+As with real plan followers, each consumer has its own counters for each partition. They start at 0
+when the consumer starts. The previous owner's report remains until the new owner commits, and some
 clients commit only if the offset has advanced.
 """
 

@@ -161,8 +161,8 @@ class Policy(_Rule):
     choose: Literal["first", "best"] = Field(
         default="first",
         description="first: the first of `assignors`; the others are for comparison. best: the one "
-        "with the lowest forecast lag, then the least traffic between racks (with `racks`), then the "
-        "lowest utilisation, then the fewest moves.",
+        "with the lowest forecast lag, then the least traffic between racks (with `racks`), then "
+        "the lowest utilisation, then the fewest moves.",
     )
     cooldown: Duration | None = Field(
         default=None,

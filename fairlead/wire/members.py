@@ -29,7 +29,7 @@ class GroupMember:
     instance_id
         `group.instance.id`; None: the member is not static.
     client_id
-        `client.id`; None: the member is not a follower.
+        `client.id`; None: the member is not a plan follower.
     seen
         The newest record of the plan topic that the member has read; NOTHING: no record.
     lapsed
@@ -72,18 +72,18 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class SubscriptionNote:
-    """User data of a follower's subscription.
+    """User data of a plan follower's subscription.
 
     Parameters
     ----------
     client_id, instance_id
-        The follower's `client.id` and `group.instance.id`, which some client libraries hide from
-        the group leader.
+        The plan follower's `client.id` and `group.instance.id`, which some client libraries hide
+        from the group leader.
     seen, lapsed
         As in `GroupMember`.
     again
-        Number of rebalances that this follower requested to complete a cooperative rebalance. The
-        number makes the user data differ, because the coordinator ignores an unchanged
+        Number of rebalances that this plan follower requested to complete a cooperative rebalance.
+        The number makes the user data differ, because the coordinator ignores an unchanged
         subscription.
     """
 
@@ -169,7 +169,7 @@ class Nameable(Protocol):
 
 
 def member_names(members: Iterable[Nameable]) -> dict[str, str]:
-    """Return the name of each member in plans; followers and the planner use the same rule.
+    """Return the name of each member in plans; plan followers and the planner use the same rule.
 
     Returns
     -------
@@ -200,12 +200,12 @@ def member_names(members: Iterable[Nameable]) -> dict[str, str]:
 
 
 def encode_note(note: SubscriptionNote | AssignmentNote) -> bytes:
-    """Serialise the user data of a follower's subscription or of an assignment."""
+    """Serialise the user data of a plan follower's subscription or of an assignment."""
     return json.dumps({"fairlead": _FORMAT, **asdict(note)}, separators=(",", ":")).encode()
 
 
 def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
-    """Parse the user data of a subscription; return an empty note if it is not a follower's.
+    """Parse the user data of a subscription; return an empty note if it is not a plan follower's.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
-    """Parse the user data of an assignment; return an empty note if it is not a follower's."""
+    """Parse the user data of an assignment; return an empty note if it is not a plan follower's."""
     note = _decode(user_data)
     version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(

@@ -24,7 +24,7 @@ from fairlead.wire.record import (
 from fairlead.wire.signing import Verifier
 from fairlead.wire.times import read_time
 
-#: Followers add this time to the end of each lease, because their clock may be ahead of the
+#: Plan followers add this time to the end of each lease, because their clock may be ahead of the
 #: planner's clock.
 SKEW: Final = timedelta(seconds=60)
 #: How far in the future an epoch may be. Epochs are times in milliseconds. After a forged epoch far

@@ -1,4 +1,4 @@
-"""Ed25519 signatures: the planner has the private key, followers have the public keys.
+"""Ed25519 signatures: the planner has the private key, plan followers have the public keys.
 
 Belongs here: keys as text, signing and verifying bytes. Belongs elsewhere: which bytes are signed
 (`record`).
@@ -35,7 +35,7 @@ class Signer:
     Parameters
     ----------
     key_id
-        The id by which followers select the public key.
+        The id by which plan followers select the public key.
     """
 
     key_id: str

@@ -1,4 +1,4 @@
-"""Times in plans and headers, which followers in every language must read in the same way.
+"""Times in plans and headers, which plan followers in every language must read in the same way.
 
 Belongs here: the valid formats of a time. Belongs elsewhere: the meaning of times.
 """

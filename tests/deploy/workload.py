@@ -1,4 +1,4 @@
-"""Produce records at a steady rate, and consume them with followers. Runs in a container.
+"""Produce records at a steady rate, and consume them with plan followers. Runs in a container.
 
 Each of three consumers can process 25 records a second. 50 records a second arrive, 32 of them
 in partitions that `range` assigns to one consumer.
@@ -35,7 +35,7 @@ def produce() -> None:
 
 
 def consume(number: int) -> None:
-    """Read `SPEED` records a second as a follower."""
+    """Read `SPEED` records a second as a plan follower."""
     consumer = PlanConsumer(
         "carts",
         bootstrap_servers=SERVERS,

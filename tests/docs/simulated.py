@@ -38,7 +38,7 @@ class SimulatedGroup:
     retention
         Age at which records are deleted, in whole minutes; None: records are never deleted.
     reports
-        Whether the members report how long they process records, as followers do.
+        Whether the members report how long they process records, as plan followers do.
     """
 
     def __init__(

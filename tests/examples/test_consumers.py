@@ -27,8 +27,8 @@ from tests.packaging import ROOT, build, new_environment, run
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
-#: Maximum time to import followers, as a multiple of the time to import numpy.
-#: Measured: followers 0.5, pandas 4.
+#: Maximum time to import plan followers, as a multiple of the time to import numpy.
+#: Measured: plan followers 0.5, pandas 4.
 SHARE = 3
 PROBE = """
 import importlib, importlib.util, json, sys, time
@@ -111,7 +111,7 @@ def environment(
 def test_wheel_with_one_extra_is_all_a_consumer_needs(
     tmp_path: Path, environment: Environment
 ) -> None:
-    """The environment has none of the planner's packages, and followers are quick to import."""
+    """Plan followers need none of the planner's packages, and their import is quick."""
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
     # Measure several times: the first import also compiles, and other programs may slow one down.

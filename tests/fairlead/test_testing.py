@@ -90,7 +90,7 @@ def test_follower_reads_plans_from_memory() -> None:
 def test_group_on_a_broker_ends_with_the_same_shares(
     services: Services, unique_name: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """Two kafka-python followers of a plan own the same partitions as the members in memory."""
+    """Two plan followers with kafka-python own the same partitions as the members in memory."""
     topic = kafka_topic(partitions=5)
     plan = plan_of(unique_name, {"a": {topic: [4]}, "gone": {topic: [0, 1, 2, 3]}})
     memory = MemoryPlanTopic()

@@ -158,7 +158,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
 def test_plan_topic_exists_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Publishing creates the topic even if there is nothing to send, so followers can read it."""
+    """Publishing creates the topic even with nothing to send, so plan followers can read it."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
     assert publish_groups(pipeline.store, [unique_name], load_settings()) == ({}, [])
     admin = AdminClient(pipeline.settings.kafka.librdkafka())

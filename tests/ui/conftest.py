@@ -36,7 +36,7 @@ UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A group of two followers, and the services that plan it.
+    """A group of two plan followers, and the services that plan it.
 
     Parameters
     ----------

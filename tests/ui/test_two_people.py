@@ -43,8 +43,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 SECRET = "s" * 40
 LEASE = timedelta(seconds=3)
-#: Duration of the freeze. Followers keep a plan for a minute after its lease, because clocks may
-#: differ. In the long form they would fall back if the lease were not renewed.
+#: Duration of the freeze. Plan followers keep a plan for a minute after its lease, because clocks
+#: may differ. In the long form they would fall back if the lease were not renewed.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
 NAMES = ("worker-1", "worker-2")
@@ -54,7 +54,7 @@ SECOND = ([0, 1, 2], [3])
 
 @dataclass
 class Team:
-    """A group of followers, its planner, and web pages on which people decide.
+    """A group of plan followers, its planner, and web pages on which people decide.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Team:
 
 @pytest.fixture
 def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator[Team]:
-    """Return a group of two followers, its planner, and the web pages."""
+    """Return a group of two plan followers, its planner, and the web pages."""
     plans = kafka_topic(config={"cleanup.policy": "compact"})
     records = "payments"  # the pictures of the documentation show this name
     create_topic(services, records, partitions=4)

@@ -167,6 +167,6 @@ def _eager(now: Mapping[str, Any]) -> bool:
     if now["group_type"] != CLASSIC:  # the broker revokes only partitions that move
         return False
     protocol = now["protocol"]
-    if protocol == _FOLLOWING:  # only cooperative followers report a generation
+    if protocol == _FOLLOWING:  # only cooperative plan followers report a generation
         return None in now["generations"]
     return bool(protocol) and protocol != _COOPERATIVE

@@ -4,7 +4,7 @@ Applications use the class in `consumer`; `config` checks its settings. `member`
 state in the group. After each rebalance, the members agree on an assignment in an agreement round:
 `agreement_round` has the rules, `generation` applies them, `agreement_log` exchanges the records,
 and `log_listener` reconnects to their topic. `rejoin_policy` decides when to request a rebalance.
-`plan_source` reads the plan topic, `clients` creates the clients that followers share, and
+`plan_source` reads the plan topic, `clients` creates the clients that plan followers share, and
 `reporting` adds reports of work to commits.
 """
 

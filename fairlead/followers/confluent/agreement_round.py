@@ -8,7 +8,7 @@ A round begins after Kafka's `range` has assigned all partitions. Every member w
 announcement to the log, by which it gives up its partitions from `range`. Then one member writes an
 assignment record, which assigns all partitions that were given up. The first valid assignment
 record of a generation decides, even for members that the record does not list. A late member, or a
-consumer without a follower, gives up nothing and keeps its partitions from `range`.
+consumer without a plan follower, gives up nothing and keeps its partitions from `range`.
 
 No partition gets two owners: `range` assigns each partition once, an assignment record assigns only
 partitions that were given up, and a member that announced itself owns nothing before the first
@@ -37,7 +37,7 @@ from fairlead.wire.partitions import Pair, Partitions, pairs
 #: `range` assigned no partitions can be missing.
 UNSURE_S: Final = 0.15
 #: Seconds to wait for further announcements if some partitions were not given up. The owners of
-#: these partitions are late members, or consumers without a follower.
+#: these partitions are late members, or consumers without a plan follower.
 INCOMPLETE_S: Final = 1.0
 #: Seconds. Longest wait after the first announcement, if more announcements keep arriving.
 LONGEST_S: Final = 2.0

@@ -1,11 +1,11 @@
-"""Kafka clients that the followers of one process share, and requests that several modules make.
+"""Kafka clients that the plan followers of one process share, and requests of several modules.
 
 Belongs here: sharing clients, and deleting them. Belongs elsewhere: topics and records
 (`agreement_log`, `plan_source`).
 
-A client needs threads and connections even while it is not used. So followers with equal connection
-settings share admin clients, producers and plan readers. But each follower has its own consumer of
-the coordination topic.
+A client needs threads and connections even while it is not used. So plan followers with equal
+connection settings share admin clients, producers and plan readers. But each plan follower has its
+own consumer of the coordination topic.
 """
 
 import os
@@ -38,9 +38,9 @@ _SENDING: Final = {
     "reconnect.backoff.max.ms": 1000,
 }
 
-#: Key to shared client. A client is deleted when no follower references it any more.
+#: Key to shared client. A client is deleted when no plan follower references it any more.
 shared: Final = WeakValueDictionary[Hashable, Any]()
-#: Clients that do not work and must not be shared with further followers.
+#: Clients that do not work and must not be shared with further plan followers.
 _forgotten: Final = WeakSet[Any]()
 
 
@@ -61,7 +61,7 @@ Client = TypeVar("Client", AdminClient, Sender)
 
 
 def shared_client(kind: type[Client], connection: Mapping[str, Any]) -> Client:
-    """Return a client of the class `kind`; followers with equal settings share one client."""
+    """Return a client of the class `kind`; plan followers with equal settings share one client."""
     key = (kind, key_of(connection))
     client: Client | None = shared.get(key)
     if client is None or client in _forgotten:  # two threads may each create one, which is harmless

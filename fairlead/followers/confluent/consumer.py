@@ -126,7 +126,7 @@ class PlanConsumer(Consumer):
         )
 
     def status(self) -> FollowerStatus:
-        """Return the present status of this consumer's follower."""
+        """Return the present status of this consumer's plan follower."""
         status = self._member.status(() if self._closed else _Client(self).owned() or ())
         return replace(status, reported=self._reporting.reported_work())
 

@@ -223,7 +223,7 @@ class FollowingMember:
         return self._reader.state is not self._known_state and self.state in SETTLED
 
     def status(self, owned: Iterable[Pair]) -> FollowerStatus:
-        """Return the follower's status, given the partitions that the consumer owns."""
+        """Return the plan follower's status, given the partitions that the consumer owns."""
         return self._status.status(
             self._group,
             self._reader,

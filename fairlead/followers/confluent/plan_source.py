@@ -142,7 +142,7 @@ class ConfluentSource:
 
 
 def shared_reader(group: str, connection: Mapping[str, Any], options: FollowOptions) -> PlanReader:
-    """Return a started reader of a group's plans, shared by the followers of one process.
+    """Return a started reader of a group's plans, shared by the plan followers of one process.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""One consumer's follower: reads plans, decides as group leader, and requests rebalances.
+"""One consumer's plan follower: reads plans, decides as group leader, and requests rebalances.
 
-Belongs here: a follower's part in rebalances. Belongs elsewhere: the types and callbacks of client
-libraries (each has its own package), and the rules (`plan_or_fallback`, `rejoin`).
+Belongs here: a plan follower's part in rebalances. Belongs elsewhere: the types and callbacks of
+client libraries (each has its own package), and the rules (`plan_or_fallback`, `rejoin`).
 """
 
 import logging
@@ -51,8 +51,8 @@ class FollowOptions:
     plan_topic
         The topic with plans.
     read_timeout_s
-        Maximum seconds for which a rebalance waits until the follower has read the plan topic to
-        its end, including the newest plan that any member has read.
+        Maximum seconds for which a rebalance waits until the plan follower has read the plan topic
+        to its end, including the newest plan that any member has read.
     rejoin_jitter_s
         Longest random delay before a member requests a rebalance for a new plan; None: the plan
         takes effect at the next rebalance.
@@ -154,7 +154,7 @@ class Follower:
         self._reader.serve()
 
     def status(self, owned: Iterable[Pair] = (), *, outside: bool = False) -> FollowerStatus:
-        """Return the follower's present status.
+        """Return the plan follower's present status.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """The common base class of the plan assignors for aiokafka and kafka-python.
 
-Belongs here: the assignor's follower, consumer and status. Belongs elsewhere: a client's assignor
-interface (`aiokafka`, `kafka_python`).
+Belongs here: the assignor's plan follower, consumer and status. Belongs elsewhere: a client's
+assignor interface (`aiokafka`, `kafka_python`).
 """
 
 import weakref

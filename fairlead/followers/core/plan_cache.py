@@ -30,7 +30,7 @@ class PlanRecord:
 
 @dataclass(frozen=True)
 class PlanState:
-    """A follower's knowledge of its group's plan.
+    """A plan follower's knowledge of its group's plan.
 
     Parameters
     ----------

@@ -48,10 +48,10 @@ class PlanSource(Protocol):
 
 
 class PlanReader:
-    """Reads one group's plans on a daemon thread, for one or several followers.
+    """Reads one group's plans on a daemon thread, for one or several plan followers.
 
     Each connection creates a cache with the previous state, and applies all records of the
-    partition to it. Until all records have been read, followers keep the last valid plan.
+    partition to it. Until all records have been read, plan followers keep the last valid plan.
 
     Parameters
     ----------
@@ -112,7 +112,9 @@ class PlanReader:
         return self._caught_up
 
     def serve(self) -> bool:
-        """Add a follower; the first call starts the thread. Return False if the reader has stopped.
+        """Add a plan follower, and start the thread if it is the first.
+
+        Return False if the reader has stopped.
 
         A stopped reader cannot be started again.
         """
@@ -125,14 +127,17 @@ class PlanReader:
             return True
 
     def stop(self) -> None:
-        """Remove a follower. If it was the last, stop the thread, without waiting for its end."""
+        """Remove a plan follower.
+
+        If it was the last, stop the thread, without waiting for its end.
+        """
         with self._progress:
             self._users -= 1
             if self._users <= 0:
                 self._stopping.set()
 
     def close(self) -> None:
-        """Remove a follower. If it was the last, wait until the connection is closed.
+        """Remove a plan follower. If it was the last, wait until the connection is closed.
 
         This takes about a second, and at most five.
         """
@@ -192,7 +197,8 @@ class PlanReader:
                 if pause_s := self.advance(self._read_s):
                     self._stopping.wait(pause_s)
         finally:
-            self._stopping.set()  # also after an error, so that later followers get another reader
+            # Also after an error, so that later plan followers get another reader.
+            self._stopping.set()
             self._disconnect()
 
     def _connect(self) -> str | None:
@@ -200,7 +206,7 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # followers keep the plan
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # plan followers keep the plan
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)

@@ -1,4 +1,4 @@
-"""A follower's status: its partitions, the rule that assigned them, and why it follows no plan.
+"""A plan follower's status: its partitions, their rule, and the reason if it follows no plan.
 
 Belongs here: the status, and the time of its last change. Belongs elsewhere: the events that change
 the status (`follower`, `fairlead.followers.confluent.member`).
@@ -30,7 +30,7 @@ BROKER_ASSIGNS: Final = "the group is one of the consumer protocol, in which the
 
 @dataclass(frozen=True)
 class FollowerStatus:
-    """A follower's status, for metrics and for a person on call.
+    """A plan follower's status, for metrics and for a person on call.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class FollowerStatus:
     caught_up
         Whether the plan topic has been read to its end; True if there is no topic.
     rebalances
-        Number of assignments received through this follower.
+        Number of assignments received through this plan follower.
     rejoins_asked
         Number of rebalances that this member requested in order to follow plans.
     reported
@@ -165,7 +165,7 @@ class FollowerState:
         plan_topic: str,
         rejoins_asked: int,
     ) -> FollowerStatus:
-        """Return the follower's status, made from this state and the arguments."""
+        """Return the plan follower's status, made from this state and the arguments."""
         state, owns = reader.state, by_topic(owned)
         followed = state.plan if self._rule == "plan" else None
         known = self._rule == "range" or followed is not None

@@ -60,8 +60,8 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         How to follow plans.
     cooperative
         Rebalance as in KIP-429: in two rounds, revoking only partitions that move. Needs `follow`.
-        A group may have both eager and cooperative followers, so you can change one consumer at a
-        time. But the assignors of one consumer must be all eager or all cooperative.
+        A group may have both eager and cooperative plan followers, so you can change one consumer
+        at a time. But the assignors of one consumer must be all eager or all cooperative.
     """
 
     name = "fairlead"

@@ -1,4 +1,4 @@
-"""`fairlead signing-key`: the private key that signs plans, and the public key for followers.
+"""`fairlead signing-key`: the private key that signs plans, and the public key for plan followers.
 
 Belongs here: printing a key pair. Belongs elsewhere: signing (`fairlead.wire.signing`).
 """

@@ -1,4 +1,4 @@
-"""Fixtures of the follower tests."""
+"""Fixtures of the plan follower tests."""
 
 from collections.abc import Callable, Iterator
 

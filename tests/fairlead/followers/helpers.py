@@ -1,4 +1,4 @@
-"""Helpers of the follower tests: plans, a publisher, and consumers on threads."""
+"""Helpers of the plan follower tests: plans, a publisher, and consumers on threads."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ def make_big_plan(members: Mapping[str, Owned], *, group: str, version: int) -> 
 
 
 def spoilt(newer: PlanDocument, origin: Origin) -> dict[str, tuple[bytes | None, Headers]]:
-    """Return, for each kind of defect, a record that no follower may accept.
+    """Return, for each kind of defect, a record that no plan follower may accept.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class ScriptedSource:
 
 
 def seen(version: int) -> Identity:
-    """Return the identity, as followers report it, of the record with a plan version."""
+    """Return the identity, as plan followers report it, of the record with a plan version."""
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     return Identity(1, version, sha256=content_hash(plan.to_bytes()))
 
@@ -210,7 +210,7 @@ class Member(Protocol):
         """The assigned partitions."""
 
     def status(self) -> FollowerStatus:
-        """Return the status; only for followers."""
+        """Return the status; only for plan followers."""
 
     def stop(self) -> None:
         """Leave the group."""
@@ -233,7 +233,7 @@ class _PollingMember(ABC):
         return by_topic(self.consumer.assignment())
 
     def status(self) -> FollowerStatus:
-        """Return the follower's status."""
+        """Return the plan follower's status."""
         status: FollowerStatus = self.consumer.plan_assignor.status()
         return status
 
@@ -293,7 +293,7 @@ class AiokafkaMember(_PollingMember):
 
 
 class ConfluentMember(_PollingMember):
-    """A confluent-kafka follower on a thread."""
+    """A confluent-kafka plan follower on a thread."""
 
     def __init__(self, consumer: PlanConsumer, topics: list[str]) -> None:
         self.consumer = consumer
@@ -306,7 +306,7 @@ class ConfluentMember(_PollingMember):
         return {topic: list(numbers) for topic, numbers in self.status().owned.items()}
 
     def status(self) -> FollowerStatus:
-        """Return the follower's status."""
+        """Return the plan follower's status."""
         status: FollowerStatus = self.consumer.status()
         return status
 
@@ -345,12 +345,12 @@ class Fleet:
 
     @property
     def range_only(self) -> dict[str, Any]:
-        """Options that make a plain consumer support only `range`, which followers also support."""
+        """Options with which a plain consumer supports only `range`, as plan followers also do."""
         kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
         return {"partition_assignment_strategy": (kinds[self.client],)}
 
     def join(self, client_id: str, *, client: Client | None = None, **options: Any) -> Member:
-        """Start a follower."""
+        """Start a plan follower."""
         options = {
             "plan_topic": self.plan_topic,
             "rejoin_jitter_s": 0.2,

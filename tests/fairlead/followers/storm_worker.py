@@ -26,7 +26,7 @@ from fairlead.followers.core.status import FollowerStatus
 
 log = logging.getLogger(__name__)
 
-#: Name of confluent-kafka's own consumer, which is no follower.
+#: Name of confluent-kafka's own consumer, which is no plan follower.
 PLAIN = "plain confluent-kafka"
 
 
@@ -73,7 +73,7 @@ class Notes(KafkaPythonListener, AiokafkaListener):  # type: ignore[misc] # neit
                 self._write(self._known)
 
     def state(self, owned: Iterable[tuple[str, int]], status: FollowerStatus | None = None) -> None:
-        """Record the owned partitions and, for a follower, the followed plan."""
+        """Record the owned partitions and, for a plan follower, the followed plan."""
         known: dict[str, Any] = {"owned": sorted(partition for _, partition in owned)}
         if status is not None:
             known |= {

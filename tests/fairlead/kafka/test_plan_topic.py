@@ -66,7 +66,7 @@ def test_ensure_refuses_a_topic_that_deletes_plans(
 def test_followers_need_no_codec(
     topic: PlanTopic, own: KafkaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A follower without any compression codec can read records that a producer compressed."""
+    """A plan follower without any compression codec can read records that a producer compressed."""
     codecs = ("lz4", "snappy", "zstd", "gzip")
     for codec in codecs:
         monkeypatch.setattr(f"kafka.codec.has_{codec}", lambda: False)
@@ -103,7 +103,7 @@ def send_compressed(topic: PlanTopic, codec: str, times: int, own: KafkaSettings
 
 
 def follow(topic: PlanTopic, own: KafkaSettings) -> KafkaPythonSource:
-    """Return a follower's reader of the plan topic."""
+    """Return a plan follower's reader of the plan topic."""
     source = KafkaPythonSource.open(
         "orders", {"bootstrap_servers": own.bootstrap_servers}, topic.name
     )

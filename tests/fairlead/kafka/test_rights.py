@@ -86,7 +86,7 @@ def orders(broker: SecuredBroker) -> str:
 
 
 def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict[str, Any]) -> Any:
-    """Start a follower on a thread."""
+    """Start a plan follower on a thread."""
     if client == "kafka-python":
         return KafkaPythonMember(
             kafka_python.PlanConsumer(topic, **broker.kafka_python(user), **named)

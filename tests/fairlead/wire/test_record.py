@@ -186,19 +186,19 @@ def test_changed_bytes_with_a_matching_hash_are_refused() -> None:
 
 
 def test_signed_id_of_the_log_is_accepted_if_none_is_known() -> None:
-    """A follower that cannot query the log's id accepts the id in the signed headers."""
+    """A plan follower that cannot query the log's id accepts the id in the signed headers."""
     assert read(origin=replace(ORIGIN, log="")).identity.version == 1
 
 
 def test_without_keys_every_readable_record_is_accepted() -> None:
-    """A follower without keys accepts signed, unsigned and wrongly signed records."""
+    """A plan follower without keys accepts signed, unsigned and wrongly signed records."""
     for headers in (HEADERS, unsigned(VALUE), signed(VALUE, signer=Signer.new("mallory"))):
         assert read(headers=headers, verifier=None).plan is not None
 
 
 @pytest.mark.parametrize("text", [b"1", b"3", b"", b"\xff"])
 def test_unknown_format_is_refused_without_keys(text: bytes) -> None:
-    """Even without keys, a follower refuses a record whose format header is unknown."""
+    """Even without keys, a plan follower refuses a record whose format header is unknown."""
     with pytest.raises(InvalidPlanError, match="format"):
         read(headers=with_("format", text), verifier=None)
 

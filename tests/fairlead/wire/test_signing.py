@@ -57,7 +57,7 @@ def test_invalid_keys_are_errors(read: Callable[[str], object], text: str) -> No
 
 
 def test_a_follower_with_an_empty_key_does_not_start() -> None:
-    """An empty key is an error; the follower would otherwise accept unsigned plans silently."""
+    """An empty key is an error; otherwise plan followers would silently accept unsigned plans."""
     with pytest.raises(ConfigurationError, match="is empty"):
         FollowOptions(public_keys="")
 
@@ -87,7 +87,7 @@ def test_consumer_refuses_a_private_key(
 
 
 def test_keys_need_the_extra_signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the extra `signed` is not installed, a follower with public keys does not start."""
+    """If the extra `signed` is not installed, a plan follower with public keys does not start."""
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

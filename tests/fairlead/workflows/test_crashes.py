@@ -68,7 +68,7 @@ def kafka(settings: Settings, kafka_topic: KafkaTopic) -> KafkaSettings:
 
 
 def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
-    """Check that every version is complete, and that a new follower gets the published plan."""
+    """Check that versions are complete, and that a new plan follower gets the published plan."""
     engine = create_store_engine(url)
     store = PlanStore(engine)
     history = plan_history(store, group)

@@ -60,7 +60,7 @@ def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
 
 
 def new_follower(topic: PlanTopic) -> PlanState:
-    """Return the state of a new follower after it has read the group's newest record."""
+    """Return the state of a new plan follower after it has read the group's newest record."""
     cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
     record = topic.read("orders")
     assert record is not None

@@ -31,7 +31,7 @@ class Journal:
 
 
 def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> Member:
-    """Start a follower with a CleanupListener that writes to the journal."""
+    """Start a plan follower with a CleanupListener that writes to the journal."""
     callbacks = journal.note("new"), journal.note("lost")
     before_revoke = journal.note("revoked")
     if fleet.client == "aiokafka":

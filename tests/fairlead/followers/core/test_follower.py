@@ -1,4 +1,4 @@
-"""A follower without a Kafka client: its rebalance requests, its decisions and its status."""
+"""A plan follower without a Kafka client: its rebalance requests, its decisions and its status."""
 
 import math
 import threading
@@ -30,14 +30,14 @@ OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: no w
 
 @dataclass
 class Stage:
-    """A running follower, its plan topic, and the newest plan version at each rebalance request."""
+    """A running plan follower, its plan topic, and the newest version at each rebalance request."""
 
     follower: Follower
     source: ScriptedSource
     rejoins: list[int | None] = field(default_factory=list)
 
     def tombstone(self, offset: int) -> None:
-        """Withdraw the plan and wait until the follower knows it."""
+        """Withdraw the plan and wait until the plan follower knows it."""
         self.source.feed.put(record(offset, None))
         eventually(lambda: self.follower.status().latest_version is None, "the tombstone is read")
 
@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan; wait until the follower has read it and has had time for a request."""
+        """Publish a plan; wait until the plan follower has read it and could make a request."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -68,7 +68,7 @@ class Stage:
 def following(
     source: ScriptedSource | None = None, options: FollowOptions = OPTIONS
 ) -> Iterator[Stage]:
-    """Run a follower that has read plan version 1 at offset 0."""
+    """Run a plan follower that has read plan version 1 at offset 0."""
     source = source or ScriptedSource()
     source.feed.put(record(0, 1))
     source.ended.set()

@@ -47,7 +47,7 @@ def sent(offset: int, version: int, *, withdrawn: bool = False, **changes: Any) 
 
 
 def after(*records: PlanRecord, verifier: Verifier | None = None) -> PlanState:
-    """Return the state of a follower that has read these records."""
+    """Return the state of a plan follower that has read these records."""
     cache = PlanCache("group", ORIGIN, verifier)
     for each in records:
         cache.apply(each)

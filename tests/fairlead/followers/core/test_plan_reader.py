@@ -151,7 +151,7 @@ def test_reader_follows_its_key_if_the_topic_grows(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_ended_reader_serves_no_other_follower() -> None:
-    """A reader whose thread has ended, for example by `sys.exit`, accepts no more followers."""
+    """If a reader's thread has ended (`sys.exit`), it accepts no more plan followers."""
 
     def leave() -> ScriptedSource | None:
         raise SystemExit

@@ -49,7 +49,7 @@ def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
 
 
 def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> KafkaPythonMember:
-    """Start a follower that records its rebalances."""
+    """Start a plan follower that records its rebalances."""
     member = fleet.join(name, listener=journal, **options)
     assert isinstance(member, KafkaPythonMember)
     return member

@@ -257,7 +257,7 @@ class SimulatedMember:
             self.plans.unsubscribe()
 
     def close(self) -> None:
-        """Leave the group, and close the follower."""
+        """Leave the group, and close the plan follower."""
         self.closed = True
         self.client.unsubscribe()
         self.client.poll(0.0)
