@@ -117,7 +117,7 @@ class Members:
         deadline, taken = time.monotonic() + DEADLINE_S, self.take()
         while self.owned != wanted:
             if time.monotonic() > deadline:
-                raise TimeoutError("consumers did not get what they were to have")
+                raise TimeoutError("the consumers did not get the partitions of the plan")
             taken += self.take(0.1)
         return taken
 

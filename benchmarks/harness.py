@@ -119,7 +119,7 @@ def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench
         try:
             yield Bench(given, console, results, os.getloadavg()[0])
         except BaseException:
-            console.print(f"It failed. What was measured has said this: {path}")
+            console.print(f"The benchmark failed. Its output so far: {path}")
             for number, back in enumerate(terminals, start=1):
                 os.dup2(back, number)
             raise

@@ -147,7 +147,7 @@ def _diagnosis(document: Mapping[str, Any]) -> str:
 
 def _flips(document: Mapping[str, Any]) -> str:
     rows = [(row["client"], row["groups"], row["flip"]) for row in document["flips"]]
-    return _markdown(("client", "groups", "of which two things are said in an hour"), rows)
+    return _markdown(("client", "groups", "of these, with two diagnoses within an hour"), rows)
 
 
 def _share(right: float | None) -> str:

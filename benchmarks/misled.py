@@ -27,14 +27,14 @@ def _expensive_elsewhere(share: float) -> Scenario:
     `share` is the part of its speed that a slow member still has.
     """
     spoils = tuple(Spoil(mine, member, share) for member, mine in _BY_RANGE.items())
-    what = f"`skew`; whoever reads what is another's under range does {share:.0%} of its speed"
+    what = f"`skew`; a member that reads partitions of others under `range` has {share:.0%} of its speed"
     return replace(SCENARIOS["skew"], name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
 
 
 def _crowded(name: str) -> Scenario:
     """Return a scenario in which a member with more than ten partitions has half of its speed."""
     crowd = Spoil(tuple(range(100)), None, 0.5, most=10)
-    what = f"`{name}`; whoever reads more than ten partitions does half of its speed"
+    what = f"`{name}`; a member that reads more than ten partitions has half of its speed"
     return replace(SCENARIOS[name], name=f"crowded-{name}", what=what, spoils=(crowd,))
 
 

@@ -30,7 +30,7 @@ def main() -> None:
         for between in (False, True):
             topic = f"{TOPIC}-{between}"
             create_topics(broker.bootstrap_servers, {topic: PARTITIONS})
-            what = "an answer in between" if between else "as it comes"
+            what = "an answer in between" if between else "no answer in between"
             print(f"{what}: {_count(broker.bootstrap_servers, topic, between=between)}")
 
 

@@ -55,9 +55,6 @@ class ClusterNode(KafkaBroker):
     def _ports(self) -> list[int]:
         return list(self._own)
 
-    def _port_taken(self) -> bool:
-        return False  # the broker cannot choose other ports
-
     def _new_cluster_id(self) -> str:
         return self._cluster
 

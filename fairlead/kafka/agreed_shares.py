@@ -67,7 +67,7 @@ def with_agreed_shares(
     except (KafkaException, KafkaUnavailableError) as error:
         why = kafka_error(error).str() if isinstance(error, KafkaException) else error
         log.warning(
-            "The coordination topic %s cannot be read (%s): groups of confluent-kafka followers "
+            "The coordination topic %s cannot be read (%s): groups of confluent-kafka clients "
             "are shown with the partitions that range gave them",
             settings.coordination_topic,
             why,

@@ -96,7 +96,11 @@ def compare(
         # Consumers have dropped the plan. Without a new epoch, they would ignore the same version.
         return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)
     if read is None:
-        what = "the topic has no record of it" if record is None else "followers refuse its record"
+        what = (
+            "the topic has no record of it"
+            if record is None
+            else "plan followers reject its record"
+        )
         return Difference(plan, what)
     return _compare_records(plan, sent, read)
 

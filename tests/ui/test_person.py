@@ -118,7 +118,7 @@ def see_it_followed(page: Page, around: Surroundings) -> None:
 def look_up_why_a_partition_moved(page: Page, around: Surroundings) -> None:
     """Click from the list of groups to the group, its owners over time, and one move's reason."""
     page.goto(NOWHERE)
-    eventually(around.change_sampled, "a look sees other owners")
+    eventually(around.change_sampled, "a sample has other owners")
     page.goto(around.review_url)
     keep(page, "why-groups")
     page.get_by_role("link", name=around.group, exact=True).click()

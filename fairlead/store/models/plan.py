@@ -192,7 +192,7 @@ class TopicRecord:
         sort_order=-1, comment="The version that is sent or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
-        sort_order=-1, comment="Epoch of the group's record; followers ignore lower ones."
+        sort_order=-1, comment="Epoch of the group's record; plan followers ignore lower ones."
     )
     lease_until: Mapped[datetime | None] = mapped_column(
         sort_order=-1,

@@ -111,7 +111,7 @@ def test_group_returns_to_range_after_a_tombstone(fleet: Fleet) -> None:
     eventually(withdrawn, "both say that the plan was withdrawn")
 
 
-def test_members_with_different_subscriptions_follow_a_plan(
+def test_leader_assigns_topics_that_it_does_not_read(
     fleet: Fleet, kafka_topic: Callable[..., str]
 ) -> None:
     """The leader also assigns topics that it does not read itself."""

@@ -513,7 +513,7 @@ def status(app: Application) -> Any:
     return source.status()
 
 
-def test_tasks_that_take_records_in_turns_are_noticed(group: Group) -> None:
+def test_concurrent_tasks_are_noticed(group: Group) -> None:
     """The status shows whether tasks take records concurrently, instead of one after the other."""
     app = AiokafkaApplication(group, "getone")
     group.produce(10)

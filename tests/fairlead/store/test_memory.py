@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.postgres
-def test_publications_and_withdrawals_are_read(
+def test_times_of_publications_are_read(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
     """`changes` has the times of a group's publications; groups without any are missing."""

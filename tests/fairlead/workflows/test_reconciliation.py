@@ -79,7 +79,7 @@ def test_plan_is_sent_again_after_foreign_records(
         (None, []),
     ):
         put(value, headers)
-        assert reconciled(store, topic) == ["followers refuse its record"]
+        assert reconciled(store, topic) == ["plan followers reject its record"]
         assert new_follower(topic).seen == before
 
 
@@ -98,14 +98,14 @@ def test_replayed_record_counts_until_the_next_reconciliation(
     assert new_follower(topic).seen.version == 2
 
 
-def test_largest_epoch_of_a_foreign_record_is_ignored(
+def test_record_signed_for_another_group_is_ignored(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
     """A record signed for another group is refused, and its epoch does not raise the planner's."""
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
-    assert reconciled(store, topic) == ["followers refuse its record"]
+    assert reconciled(store, topic) == ["plan followers reject its record"]
     assert new_follower(topic).seen == before
 
 

@@ -169,7 +169,7 @@ def test_sampling_continues_after_a_kill_of_the_code_server(
                 lambda: any("code" in missing for missing in ready.missing()), "/ready says so"
             )
             ready.wait()
-            eventually(lambda: sampled_since(state_dir, killed_at), "looks go on")
+            eventually(lambda: sampled_since(state_dir, killed_at), "sampling continues")
     assert lines == [ended]
 
 
@@ -231,11 +231,11 @@ def test_parts_are_restarted_and_ended(
             with ready.watched() as missing:
                 killed_at = time.time()
                 found.send_signal(how)
-                eventually(lambda: sampled_since(state_dir, killed_at), "looks go on")  # noqa: B023
+                eventually(lambda: sampled_since(state_dir, killed_at), "sampling continues")  # noqa: B023
                 sampled_after_s = time.time() - killed_at
                 ready.wait()
             sys.stdout.write(
-                f"{name} {how.name}: a look after {sampled_after_s:.0f} s; {missing}\n"
+                f"{name} {how.name}: a sample after {sampled_after_s:.0f} s; {missing}\n"
             )
             assert name == "run" or any(line.startswith(name) for line in missing)
     family = psutil.Process(process.pid).children(recursive=True)

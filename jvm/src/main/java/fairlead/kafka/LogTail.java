@@ -165,7 +165,7 @@ abstract class LogTail {
         } catch (InterruptedException error) {
             LOG.debug("Reading {} goes on although it was interrupted", topics);
         } catch (RuntimeException error) {
-            LOG.warn("Reading {} goes on after", topics, error);
+            LOG.warn("Reading {} continues after an error", topics, error);
         }
     }
 
