@@ -93,8 +93,8 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     partitions
         Partition indices, ascending; shape (K,).
     members
-        Members that get these partitions, each listed once per partition that it gets; shape (K,).
-        In the order of topics; the order within a topic has no meaning.
+        The member for each of K places; shape (K,). A member that gets n partitions has n places.
+        Places are sorted by topic, in any order within a topic.
 
     Returns
     -------

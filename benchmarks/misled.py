@@ -27,7 +27,7 @@ def _expensive_elsewhere(share: float) -> Scenario:
     `share` is the part of its speed that a slow member still has.
     """
     spoils = tuple(Spoil(mine, member, share) for member, mine in _BY_RANGE.items())
-    what = f"`skew`; a member that reads partitions of others under `range` has {share:.0%} of its speed"
+    what = f"`skew`; members that read others' partitions under `range` have {share:.0%} of speed"
     return replace(SCENARIOS["skew"], name=f"dear-abroad-{share:.0%}", what=what, spoils=spoils)
 
 

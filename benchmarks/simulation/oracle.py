@@ -50,7 +50,7 @@ class Minimal(Oracle):
     foresees = True
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return owners that overload no member; None if nothing need change or none were found."""
+        """Return owners that overload no member; None if there are none, or no move is needed."""
         return fewest_moves(problem, truth.peak_rates, truth.speeds, FULL)
 
 

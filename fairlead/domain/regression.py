@@ -373,8 +373,7 @@ def _speeds(
 ) -> Float64:
     """Return each member's speed before the plan; a lower bound if it was never at its limit.
 
-    If only a lower bound is known, and the member has been at its limit since the plan, the speed
-    since then is used if it is higher.
+    A lower bound is replaced if the member was at its limit after the plan, with a higher speed.
     """
     then, now = (
         observed_capacities(recent, commits),

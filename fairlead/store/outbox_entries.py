@@ -95,7 +95,8 @@ class Standing:
     approved
         The plan that waits for publication.
     followed
-        The published version; without one, the version whose withdrawal is the last record.
+        The published version. If none is published: the version that was withdrawn last, if its
+        withdrawal is the group's last record.
     record
         The last record that is stored as sent.
     """

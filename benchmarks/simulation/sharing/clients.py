@@ -22,7 +22,8 @@ class Client:
     Parameters
     ----------
     sharing
-        Creates a `Sharing` from the ranks of partitions in the first fetches and the record size.
+        Creates a `Sharing`. Its arguments are the ranks of partitions in the first fetches, and the
+        size of a record.
     poll_records
         Number of records between two possible commits. 0: a thread commits at any time.
     """

@@ -20,9 +20,10 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. If the broker refuses the announcement, the member sends it again every
-#: `_RESEND_EVERY_S`, until this time since the start of the generation has passed.
+#: Seconds. If the broker refuses the announcement, the member sends it again. It stops this long
+#: after the start of the generation.
 RESEND_S: Final = 1.0
+#: Seconds between two of these attempts.
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Longest time for which a member waits until it reads its own announcement in the log.
 _READ_BACK_S: Final = 3.0
