@@ -60,7 +60,7 @@ LONGEST = max(map(len, CASES.values()))
 def series_at(
     histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
 ) -> SampleSeries:
-    """Return samples of partitions; shorter histories start at a later sample."""
+    """Return samples of partitions. Their histories end together; short ones begin later."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
         for step, offsets in enumerate(history, LONGEST - len(history)):
@@ -116,11 +116,11 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # Half a step ago, the end offset was the present committed offset.
+        # The time lag is 50 s: half a step ago, the end offset equalled today's committed offset.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # At one record a second, 200 records date from before the first sample.
+        # At one record a second, the 200 records are older than the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),
@@ -142,7 +142,7 @@ def test_lag_rates_and_status_follow_their_definitions(
 ) -> None:
     """Lag follows KAFKA-5337; the status is that of the first rule that applies.
 
-    Rates are None if they are unknown.
+    Unknown rates are None.
     """
     for name, value in expected.items():
         assert measured[case][name] == pytest.approx(value), name
@@ -181,7 +181,7 @@ COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
-    """The status is OK at every minute between the usual commits."""
+    """If commits come every five minutes, the status is OK at every minute."""
     reported = {
         status
         for last in range(30, 61)
@@ -206,7 +206,7 @@ def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
 
 
 def test_transaction_marker_is_no_lag() -> None:
-    """An idle partition with a transaction marker is OK: it is always one record behind."""
+    """An idle partition that ends with a transaction marker has lag 1, and the status OK."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
 
@@ -237,7 +237,7 @@ def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
 
 
 def test_emptied_idle_partition_is_ok_after_half_an_hour() -> None:
-    """The status is DATA_LOSS for half an hour after the loss, even if no records arrive."""
+    """The status is DATA_LOSS for half an hour after a loss, then OK; no records arrive."""
     minutes = int(LOST_WITHIN_S / 60)
     statuses_by_length = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))

@@ -224,7 +224,7 @@ def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw brokers' answers about some groups; commits and owners may name deleted partitions."""
+    """Return random brokers' answers; commits and owners may name deleted partitions."""
     topics, numbers = st.sampled_from("tuv"), st.integers(0, 3)
     offsets = st.dictionaries(topics, st.dictionaries(numbers, st.integers(0, 99), min_size=1))
     claims = st.dictionaries(topics, st.sets(numbers, min_size=1))
@@ -248,7 +248,7 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(answers())
 def test_every_partition_has_its_answers(given_answers: dict[str, Any]) -> None:
-    """For any answers, the table equals one made by looking up each partition separately."""
+    """For any answers, the table equals a table in which each partition is looked up alone."""
     log, committed = given_answers["log"], given_answers["committed"]
     expected = []
     for group in sorted(given_answers["groups"], key=lambda group: group.group):
