@@ -162,7 +162,7 @@ def test_each_line_is_printed_at_once() -> None:
         ) as process:
             assert process.stdout is not None
             assert any(re.match(r"(ok|warning) +disk: ", line) for line in process.stdout)
-            silent.close()  # makes the database's check fail
+            silent.close()  # now the database's check fails
             failed, remedy = process.stdout.read().splitlines()
     assert failed.startswith("failed   database: ")
     assert remedy.strip().startswith("start Postgres")

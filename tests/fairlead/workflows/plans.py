@@ -1,4 +1,4 @@
-"""Common code of tests of plans: a small plan, and groups that do or do not fit it.
+"""Common code of tests of plans: a small plan, and groups for which it is or is not valid.
 
 Belongs here: functions that make documents and groups, and reconcile them. Belongs elsewhere:
 assertions.

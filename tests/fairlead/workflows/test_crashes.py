@@ -43,12 +43,12 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: Points at which a frozen run, once resumed, sends or records results too late.
+#: If a run is frozen at one of these points and then resumed, it sends or records too late.
 FREEZES = form(
     short=["after the fence", "entry committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: Query for the rows of a version besides its document, one of each kind.
+#: Query that returns one row for each kind of data that is stored with a version's document.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s

@@ -44,7 +44,10 @@ def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
 
 
 def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Let three members share six partitions; return their shares, and clear past revocations."""
+    """Let three members share six partitions; return their shares.
+
+    Revocations until then are removed from the members' list.
+    """
     for name in "abc":
         members.join(group, name, [topic])
 
@@ -72,7 +75,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """Members keep their partitions, and samples do not contain the trigger."""
+    """If another assignor is used, members keep their partitions, and samples omit the trigger."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)

@@ -50,7 +50,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 
 def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
-    """Reconcile the topic; return the differences that this removed."""
+    """Reconcile the topic with the database; return the differences that were removed."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     reasons = [result.reason for result in sent if result.record]
@@ -86,7 +86,7 @@ def test_plan_is_sent_again_after_foreign_records(
 def test_replayed_record_counts_until_the_next_reconciliation(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """New members follow an older signed record until the newer plan is sent again."""
+    """If an old signed record is replayed, new members follow it until the next reconciliation."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
@@ -101,7 +101,10 @@ def test_replayed_record_counts_until_the_next_reconciliation(
 def test_largest_epoch_of_a_foreign_record_is_ignored(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A record signed for another group is refused, and its epoch does not raise the planner's."""
+    """A record signed for another group is refused, even with a high epoch.
+
+    The planner's next epoch does not depend on it.
+    """
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))

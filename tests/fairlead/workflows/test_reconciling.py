@@ -1,7 +1,8 @@
 """Publication and withdrawal of plans, with a real store and a real topic.
 
-`tests/fairlead/domain/test_reconciliation.py` tests the table of steps, `test_crashes` kills and
-freezes runs, and `test_reconciliation` writes records of other producers.
+Belongs elsewhere: the choice of the next step (`tests/fairlead/domain/test_reconciliation.py`),
+killed and frozen runs (`test_crashes`), and records of other producers (`test_reconciliation` in
+this folder).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -77,7 +78,7 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
 
 
 def add_entry(store: PlanStore, topic: PlanTopic) -> None:
-    """Record that a plan is about to be sent, like a publisher that dies before it sends."""
+    """Record that a plan is about to be sent, and do not send it, as if the publisher had died."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.add([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 

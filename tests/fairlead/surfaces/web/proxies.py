@@ -49,7 +49,7 @@ class Issuer:
     requests
         Number of requests received so far.
     gone
-        Event that cuts pauses short once it is set.
+        If this event is set, pauses end at once.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Issuer:
     def token(
         self, name: str | None = "kim@example.com", *, key_id: str = "one", **claims: Any
     ) -> str:
-        """Return a signed token that names a person; `claims` replace its claims."""
+        """Return a signed token that names a person; `claims` replace its default claims."""
         key = self.keys[key_id]
         algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
         return jwt.encode(payload(name, **claims), key, algorithm, headers={"kid": key_id})

@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """If the issuer is down, its last keys are accepted for five more minutes."""
+    """If the issuer does not answer, its last known keys are accepted for five more minutes."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert who(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -164,7 +164,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
         )
     assert {answer.result() for answer in calls} == {
         "the issuer's keys are not available: it has not answered yet",
-        "None",  # the result of the four requests that waited
+        "None",  # returned by each of the four requests that waited
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     now[0] += issuer_keys.KEPT_S

@@ -32,7 +32,7 @@ def end_now(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute(
             "SET session_replication_role = replica"
-        )  # without triggers, which would refuse the updates
+        )  # disables triggers, which would refuse the updates
         connection.execute(
             "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
             " FROM fairlead.decision"
