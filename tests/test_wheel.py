@@ -51,7 +51,7 @@ def tops(files: Iterable[str]) -> set[str]:
 
 
 def test_wheel_adds_only_our_packages(wheel: Path) -> None:
-    """The wheel has only our three packages, each with `py.typed`, and its metadata; no tests."""
+    """The wheel has our three packages, each with `py.typed`, but no tests or other packages."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",

@@ -92,7 +92,7 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
 
 
 def loads(problem: Problem, owner: Int32) -> list[int]:
-    """Return the members' partition counts, descending. Lists of even assignments sort first."""
+    """Return the members' partition counts, descending; even assignments have small lists."""
     counts: list[int] = Assignment(problem, owner).counts.tolist()
     return sorted(counts, reverse=True)
 
@@ -103,7 +103,7 @@ def kept(problem: Problem, owner: Int32) -> int:
 
 
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
-    """Return what `sticky` minimises first: `loads`, then the negated number of kept partitions."""
+    """Return two figures that `sticky` minimises first: `loads`, and the negated `kept`."""
     return loads(problem, owner), -kept(problem, owner)
 
 
@@ -129,10 +129,10 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 
 
 def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
-    """Return the fourth aim of `sticky`, figures to minimise.
+    """Return the fourth aim of `sticky`: figures to minimise, the most important first.
 
-    For each earlier assignment, newest first: the negated number of partitions that have the same
-    owner as in that assignment.
+    There is one figure for each earlier assignment, newest first: the negated number of partitions
+    that have the same owner as in the earlier assignment.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)

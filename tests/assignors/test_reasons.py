@@ -32,7 +32,7 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
 
 
 def test_reasons_name_the_members_of_the_move() -> None:
-    """If a reason is "makes room on a for t-0", a owned the partition, and t-0 moves to a."""
+    """If a move's reason is "makes room on a for t-0", it is a move from a, and t-0 moves to a."""
     kinds: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)
@@ -47,4 +47,4 @@ def test_reasons_name_the_members_of_the_move() -> None:
                 assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
             kinds[reason.split(" ", 1)[0]] += 1
     assert min(kinds["relieves"], kinds["makes"], kinds["evens"]) > 0
-    assert kinds["is"] < kinds.total() / 100  # a partition passed on in an exchange
+    assert kinds["is"] < kinds.total() / 100  # "is passed on in an exchange" is rare

@@ -191,7 +191,10 @@ def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool
 
 
 def wait_for_agreement(outputs: Mapping[str, Output]) -> None:
-    """Wait until confluent-kafka's members log that they follow the plan. Brokers cannot tell."""
+    """Wait until confluent-kafka's members log that they follow the plan.
+
+    Brokers do not know these members' agreement on an assignment.
+    """
     settled = "2 members: the assignment follows plan version 1"
     for output in outputs.values():
         assert any(settled in line for line in output.log)

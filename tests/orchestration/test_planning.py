@@ -129,7 +129,7 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
         if materialization.asset_key == dg.AssetKey("partition_lag"):
             assert (
                 materialization.metadata["total lag (records)"].value == 190
-            )  # the lag of the partition's own group
+            )  # without the other group's lag
 
 
 def test_invalid_group_does_not_delay_others_and_is_tried_again(

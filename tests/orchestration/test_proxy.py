@@ -1,4 +1,4 @@
-"""The person who launched a run in Dagster is the one in the proxy's header, and no other."""
+"""The actor of a run in Dagster is the person in the proxy's header, whatever a client sends."""
 
 import json
 from collections.abc import Iterator, Mapping

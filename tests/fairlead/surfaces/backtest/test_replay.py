@@ -45,7 +45,7 @@ def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of one topic. For each hour: a text with the owner of each partition."""
+    """Return hourly samples of a topic; letter p of an hour's text is the owner of partition p."""
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
