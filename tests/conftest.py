@@ -69,7 +69,7 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of `three_brokers` (RACKS), and numbers of those that serve fetches from followers (AWARE).
+#: Racks of `three_brokers`. AWARE: numbers of brokers that support follower fetching (KIP-392).
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
@@ -251,7 +251,7 @@ def own_postgres(own_services: Path) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Return three brokers in three racks. Brokers in `AWARE` serve fetches from followers."""
+    """Return three brokers in three racks. `AWARE` brokers support follower fetching (KIP-392)."""
     with while_needed("three brokers") as stack:
         cluster = KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED)
         yield stack.enter_context(cluster)

@@ -49,7 +49,7 @@ def value(problem: Problem, owner: Int32) -> tuple[object, int]:
 
 
 def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settling reduces cross-rack reads, and changes no highest load, counts or number of moves."""
+    """Settling reduces cross-rack reads at the same highest load, counts and number of moves."""
     nearer = 0
     for seed in range(300):
         problem = racked(seed)

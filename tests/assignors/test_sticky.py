@@ -132,7 +132,7 @@ def test_max_moves_is_all_or_nothing() -> None:
 def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
     """Return whether moves can shift a partition to a member with two fewer partitions.
 
-    The partition may go there directly, or each member on the way passes on another partition.
+    The partition may go there directly, or along a chain of members that each pass on a partition.
     """
     counts = Assignment(problem, owner).counts
     gives = {

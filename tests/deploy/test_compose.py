@@ -151,7 +151,7 @@ def test_dagster_accepts_its_configuration(
     shared = "/var/lib/dagster"
     assert f"dagster:{shared}" in SERVICES["code"]["volumes"]
     text = (DEPLOY / "dagster.yaml").read_text()
-    text = text.replace("fairlead_planner.orchestration", "orchestration")  # its name here
+    text = text.replace("fairlead_planner.orchestration", "orchestration")  # the name in tests
     (tmp_path / "dagster.yaml").write_text(text.replace(shared, str(tmp_path)))
     driver = make_url(SERVICES["webserver"]["environment"]["DAGSTER_POSTGRES_URL"]).drivername
     url = make_url(database).set(drivername=driver).render_as_string(hide_password=False)

@@ -95,7 +95,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["position, or reason"]
 
-    # Fitted to the remaining member, the plan gives it all partitions.
+    # Once fitted to the remaining member, the plan gives this member all partitions.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)

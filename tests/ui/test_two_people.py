@@ -241,7 +241,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team.propose("s1", FIRST)
     step(kim, f"{review}1", "Approve", "Approve", reason="it relieves worker-1")
     expect(kim.get_by_text("another person must request the same")).to_be_visible()
-    # Requests of one person count once, with the reason of the first.
+    # Two requests of one person count as one, with the reason of the first.
     again = {"reason": "once more", "stored": "it relieves worker-1"}
     step(kim, f"{review}1", "Approve", "Approve", **again)
     team.work()

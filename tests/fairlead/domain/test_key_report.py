@@ -1,4 +1,4 @@
-"""Reports about keys, partitioners and more partitions, from logs with known keys."""
+"""Reports on keys, partitioners and the effect of more partitions, from logs with known keys."""
 
 from collections import Counter
 from zlib import crc32
@@ -116,7 +116,7 @@ def test_partitioner_is_recognised(place: object, count: int, name: str) -> None
 
 @pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
 def test_load_of_more_partitions(place: object, count: int) -> None:
-    """From a fifth of the records, loads are right within 6 %; null keys are spread evenly."""
+    """From a fifth of the records, loads of more partitions are estimated within 6 %."""
     keys = drawn(100_000, 0.8) + [None] * 9_000
     shares = KeyShares(read(logs(keys, 6, place), 20_000))
     real = np.array([len(each) for each in logs(keys, count, place)])
@@ -155,7 +155,7 @@ def readers(
 
 
 def test_smallest_number_of_partitions_that_consumers_can_take() -> None:
-    """Four partitions instead of two suffice for the consumers; both scenarios have a forecast."""
+    """The report recommends four partitions instead of two, with a forecast for either number."""
     keys = drawn(60_000, 0.3)
     shares = KeyShares(read(logs(keys, 2), 30_000))
     report = key_report(shares, readers=readers(4, 400.0, 2))

@@ -194,7 +194,7 @@ class Database:
         return "done"
 
     def held(self, group: str) -> tuple[list[Any], dict[str, int | None]]:
-        """Return the rows of a group's versions, and {snapshot: version that was decided on}."""
+        """Return the rows of a group's versions, and {snapshot: version that was stored for it}."""
         reader = self.sql[SUPERUSER]
         decided = reader.execute(
             "SELECT snapshot_id, version FROM fairlead.decision WHERE group_id = %s", [group]

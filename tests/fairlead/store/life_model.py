@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.domain.identity import FourEyes
 
-#: By state: the states that may follow.
+#: State of a plan -> states that may follow.
 STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
     "approved": {"sending", "stale"},
@@ -114,7 +114,7 @@ class Version:
 
 @dataclass
 class Group:
-    """A group: its versions, its unfinished send, and {snapshot: version that was decided on}."""
+    """A group's versions, its unfinished send, and {snapshot: version that was stored for it}."""
 
     versions: list[Version] = field(default_factory=list)
     on_its_way: tuple[str, Version] | None = None

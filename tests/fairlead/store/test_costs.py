@@ -74,7 +74,7 @@ def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engi
 def test_many_groups_take_as_many_statements_as_one(
     store: PlanStore, engine: Engine, no_plan: Decision
 ) -> None:
-    """Storing decisions and adoption and reading leases needs no more statements for 12 groups."""
+    """For 12 groups, a run needs as many statements as for one group."""
 
     def run(groups: list[str], minute: int) -> int:
         at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)

@@ -81,7 +81,7 @@ def listed_user(services: Services, unique_name: str) -> Iterator[str]:
 
 
 def refusal_of(url: str) -> FairleadError | None:
-    """Return the error when connecting to a database; None if there is none."""
+    """Connect to a database; return the error, or None if there is none."""
     engine = create_store_engine(url)
     try:
         with transaction(engine):

@@ -1,4 +1,4 @@
-"""Common queries use indexes and read single days; they do not read whole tables."""
+"""Common queries do not read whole tables, but use indexes or the table partition of a day."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString

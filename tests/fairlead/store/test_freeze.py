@@ -107,7 +107,7 @@ def test_next_step_of_a_group_respects_its_freeze(
 def test_work_during_a_freeze(
     store: PlanStore, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """A freeze does not prevent renewals, rollbacks, withdrawals, or the end of a started send."""
+    """During a freeze, leases are renewed, and rollbacks, withdrawals and open sends work."""
     publish()
     approve("s2")
     (on_its_way,) = add_entries(store, version=2)

@@ -149,7 +149,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Apply two operations at once; the results must be those of one order of the two."""
+        """Apply two operations at once; the results must be as if one had followed the other."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 def test_publications_and_withdrawals_are_read(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
-    """`changes` maps each group with publications to their times, here after two."""
+    """`changes` has the times of a group's publications, and no entry without publications."""
 
     def changed() -> dict[str, Sequence[datetime]]:
         memories = store.memories(["orders", "billing"])

@@ -31,7 +31,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
 
 
 def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
-    """While a publisher has locked a partition of the plan topic, others can lock another."""
+    """While one partition of the plan topic is locked, only the other partitions can be locked."""
     with Outbox(store.engine).turn("plans", 0), psycopg.connect(store_url) as other:
         other.execute("SET lock_timeout = '100ms'")
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
@@ -43,7 +43,7 @@ def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str)
 def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """If another publisher has had the lock since, a publisher cannot mark a plan as failed."""
+    """A publisher cannot mark a plan as failed if another publisher has had the lock meanwhile."""
     approve()
     (entry,) = add_entries(store)
     outbox, lost = Outbox(store.engine), last_turn(store)

@@ -136,7 +136,7 @@ class Transaction:
     Attributes
     ----------
     name
-        Name for rows that have no name of their own, unlike approvals and outbox entries.
+        Name of the step that writes. Approvals and outbox entries have other names.
     """
 
     name = ""

@@ -51,7 +51,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group that fits the drafts of the store's tests, with these owners of t0."""
+    """Describe a group with the basis of the drafts in the store's tests, and owners of t0."""
     return LiveGroup(
         group,
         "Stable",
@@ -79,7 +79,7 @@ def emptied(group: str) -> LiveGroup:
 
 
 def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups that fit the drafts of the store's tests."""
+    """Describe groups with the basis of the drafts in the store's tests."""
     return {group: as_planned(group) for group in groups}
 
 

@@ -71,7 +71,7 @@ def taken(
 def test_requested_rollback_is_proposed_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """If a planner dies after proposing a rollback, the next one does not propose it again."""
+    """If a planner dies after proposing a rollback, the next planner does not propose it again."""
     act_id = ask("rollback", 1)
     assert taken(store, topic, ["others"]) == {}
     with pytest.MonkeyPatch.context() as patch:

@@ -159,7 +159,7 @@ def test_restored_database_uses_a_new_epoch(
 def test_plans_move_to_their_partition_if_the_topic_grows(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
-    """After the topic has grown, the plan is sent to the new partition of its key."""
+    """If the plan topic gets more partitions, a plan is sent to its key's new partition."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
     count = next(n for n in range(2, 99) if partition_for_key("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(PATIENCE_S)

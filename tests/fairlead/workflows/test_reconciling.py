@@ -52,7 +52,7 @@ DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
 def described(
     raw: Mapping[str, str | None], groups: Iterable[str]
 ) -> dict[str, LiveGroup | GroupError]:
-    """Return the gateway's errors for groups whose description has the fields `raw`."""
+    """Return the gateway's errors for groups that Kafka describes with the fields `raw`."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
     return {group: group_error(read_description(group, answer)) for group in groups}
@@ -221,7 +221,7 @@ def test_incomplete_plan_is_not_sent(store: PlanStore, topic: PlanTopic, approve
 def test_plan_of_a_rebalancing_group_waits_with_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve, state: str
 ) -> None:
-    """The reason and the time of the next attempt are stored until the plan is sent."""
+    """The plan of a rebalancing group waits; the reason and the next attempt's time are stored."""
     approve()
     if state == "sending":
         add_entry(store, topic)

@@ -1,9 +1,9 @@
 """A second model of a consumer group, analysed only through input lines of `fairlead decide`.
 
 It shares no code with `benchmarks.simulation`, so that a mistake in one model is not hidden by the
-same mistake in the other. Each partition is a queue whose length is a real
-number. From each partition, a member reads the same share of the unread records. `Loop` carries out
-each plan that `fairlead decide` makes.
+same mistake in the other. Each partition is a queue whose length is a real number. A member reads
+the same share of the unread records from each of its partitions. `Loop` carries out each plan that
+`fairlead decide` makes.
 """
 
 from collections import Counter
@@ -200,7 +200,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions. Former owners first commit them, unless the group prevents this."""
+        """Move partitions; former owners first commit them, unless `uncommitted` or `silent`."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False

@@ -35,7 +35,7 @@ def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> 
 @pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
 def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
-    """Capacities are measured for members at their limit, and lower bounds for the others."""
+    """Members at their limit have a measured capacity; the others have a lower bound."""
     known = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)

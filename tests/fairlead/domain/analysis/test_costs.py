@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """A partition moves; its records take 8 times as long on either consumer: its cost is 8."""
+    """If a moved partition's records take 8 times as long on both consumers, its cost is 8."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))

@@ -75,7 +75,7 @@ def test_time_to_catch_up_has_an_interval() -> None:
 
 
 def test_a_member_over_capacity_never_catches_up() -> None:
-    """A member above its capacity never catches up; at 95 % of it, there is no upper bound."""
+    """At over 100 % utilisation, a member never catches up; at 95 %, it may take any time."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.forecast(APART, 1800.0).catch_up_s is None

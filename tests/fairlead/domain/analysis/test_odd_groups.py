@@ -160,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """A partition that is not read at all is stuck if its owner reads 90 % of its other records."""
+    """If an owner reads 90 % of other partitions, a partition that is not read at all is stuck."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -400,7 +400,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """An owner reads half of a partition and keeps up with others: throttled, and no plan."""
+    """If an owner keeps up except with one partition, that one is throttled; no plan is made."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -430,7 +430,7 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: Number of the sample at which the transaction of `held` opens; then partitions cannot be read on.
+#: Number of the sample at which the transaction of `held` opens. It blocks later records.
 OPEN = 8
 
 

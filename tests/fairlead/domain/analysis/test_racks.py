@@ -90,7 +90,7 @@ def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
 
 
 def test_price_and_least_saving_decide() -> None:
-    """0.69 GB a day cause a plan only if they cost more than `least_saving_per_day`."""
+    """Traffic causes a plan only if its price exceeds the policy's `least_saving_per_day`."""
     high = decide(question(price_per_gb=2.0, least_saving_per_day=1.0))
     assert high.reason.endswith("between racks: 0.691 GB a day, then 0 GB, 1.38 a day, then 0.00")
     low = decide(question(price_per_gb=0.02, least_saving_per_day=1.0))

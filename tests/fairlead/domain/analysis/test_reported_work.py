@@ -217,7 +217,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
 
 
 def test_mean_time_counts_from_its_last_change() -> None:
-    """Ten minutes after processing became three times as fast, means contain only new times."""
+    """Ten minutes after a change of processing times, the mean contains only later times."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
@@ -283,7 +283,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """In every other sample, report a record that is still processed, with the time until then."""
+    """In every other sample, report the time spent so far on a record that is in progress."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
@@ -302,7 +302,7 @@ def report_rests_of_batches(line: Line) -> None:
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
 def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
-    """Reports with rare commits, records in progress or work at the end of batches are used."""
+    """Reports are used even if they are rare, or contain a record in progress, or other work."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)

@@ -68,7 +68,7 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
 
 
 def test_members_that_keep_up_without_a_known_limit_are_enough() -> None:
-    """If capacities are lower bounds, no members are added, although the loads reach them."""
+    """If loads equal the known lower bounds of capacities, no more members are wanted."""
     assert sized([5.0] * 3, [10.0, 10.0], measured=False).wanted == 2
     assert sized([5.0] * 3, [10.0, 10.0]).wanted == 3
 
@@ -96,7 +96,7 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_packing_is_near_its_lower_bound(seed: int) -> None:
-    """At most 11/9 of the minimum plus 1 consumers are wanted, as for best fit decreasing."""
+    """The number is at most 11/9 times the minimum, plus 1: the bound of best fit decreasing."""
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))

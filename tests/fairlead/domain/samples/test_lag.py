@@ -22,7 +22,7 @@ Offsets = tuple[int | None, int | None, int | None]
 # By case: the partition's offsets, oldest first; None: the sample does not have the partition.
 # A case named GROUP/CASE is a partition of GROUP; any other case is a group of one partition.
 CASES: dict[str, list[Offsets | None]] = {
-    # The rule of lag.
+    # Cases for lag.
     "committed": [(0, 100, 40)],
     "committed at the end": [(0, 100, 100)],
     "committed beyond the end": [(0, 100, 120)],
@@ -34,13 +34,13 @@ CASES: dict[str, list[Offsets | None]] = {
     "vanished": [(None, None, 40)],
     "vanished since": [(0, 100, 40), (None, None, 40)],
     "huge": [(0, 2**62, 1)],
-    # Rates: samples are 100 s apart.
+    # Cases for rates: samples are 100 s apart.
     "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
     "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
     "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
     "re-created": [(0, 5000, 5000), (0, 100, None), (0, 200, None)],
     "commits begin": [(0, 100, None), (0, 200, 200)],
-    # Status.
+    # Cases for the status.
     "stop/0": [(0, 100, 10), (0, 150, 10)],
     "stop/1": [(0, 100, 10), (0, 100, 10)],
     "stall/0": [(0, 100, 10), (0, 150, 10)],
@@ -116,7 +116,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # The time lag is 50 s: half a step ago, the end offset equalled today's committed offset.
+        # The time lag is 50 s: so long ago, the end offset was what is now the committed offset.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),

@@ -16,7 +16,7 @@ from tests.samples import samples
 
 
 class _Recorder(ByAssignor):
-    """A controller that records a sample whenever it could decide, and changes nothing."""
+    """A controller of the simulation that only records a sample each time it is asked to decide."""
 
     def __init__(self) -> None:
         super().__init__("range")

@@ -48,9 +48,9 @@ def test_arrivals_are_those_between_samples() -> None:
 
 
 def test_members_and_partitions_change_over_time() -> None:
-    """A replay starts with the lag of the first sample; each sample can change the members.
+    """Samples can change members and partitions during a replay.
 
-    Each sample can also change the number of partitions.
+    The replay starts with the lag of the first sample.
     """
     world = recording(
         sample(0, {"t": [10]}),

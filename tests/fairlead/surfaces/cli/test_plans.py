@@ -145,8 +145,8 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
 def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
     """`groups`, `why` and pages show the newest sample's time lag beside the forecast.
 
-    They do so even if an older sample is stored later. The charts of the group's page end with the
-    newest sample.
+    An older sample that is stored later changes nothing. The charts of the group's page end with
+    the newest sample.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -290,7 +290,7 @@ def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
 
 
 def test_errors_have_the_reason(week: str, services: Any) -> None:
-    """Each mistake, such as an unknown group or a missing schema, has an error class of its own."""
+    """Each kind of mistake, such as an unknown group, raises an error of its own class."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),

@@ -43,7 +43,8 @@ class Issuer:
     extra
         Additional keys to publish.
     status, body, raw
-        Status and body to answer instead of the key set, and raw bytes instead of HTTP.
+        Status and body of the answer, by default 200 and the key set. `raw`: bytes to send
+        instead of an HTTP response.
     pieces, pause
         Number of pieces in which the body is sent, and seconds before each piece.
     requests

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Number of connections that are opened before the freeze; to open one then would time out.
+#: Number of connections to open before the database stops; opening them later would time out.
 CONNECTIONS = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
