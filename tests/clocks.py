@@ -44,7 +44,7 @@ BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
 #: Methods that are called in a loop to wait for the next item; their time-outs may be short.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Time-outs of waits below LEAST_S, and of sessions below the other, need a comment.
+#: Seconds. Time-outs below LEAST_S (waits) or LEAST_SESSION_S (group sessions) need a comment.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"

@@ -100,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # Tests send Ctrl-C to child processes. In the background of a shell, they would ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # while tests are collected, because what is imported stays in memory
+    gc.disable()  # until all tests are imported, which stay in memory anyway
     # By default Dagster gives up on a code server after 60 s, but a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):

@@ -2,9 +2,9 @@
 
 The language of a fenced block determines the check:
 
-- sql: it is run on a database that each page has of its own, with the week of `scenario`. If a text
-  block follows directly, this block is the query's result, and the query is run by a user with the
-  rights of `fairlead_reader`. Changes are rolled back.
+- sql: it is run on the page's own database with the week of `scenario`. If a text block follows
+  directly, this block is the query's result, and the query is run with the rights of
+  `fairlead_reader`. Changes are rolled back.
 - console: `$ fairlead ...` or `$ echo '...' | fairlead ...` is run with the same database. Its
   output must follow.
 - sh: each command must exist and accept its options (`commands`), like commands in inline code.

@@ -77,7 +77,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """Pages only reject and freeze if a policy or the table `four_eyes` requires database users."""
+    """If a policy or the table `four_eyes` requires database users, pages cannot approve."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")

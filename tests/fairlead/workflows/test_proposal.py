@@ -151,7 +151,7 @@ def test_no_new_version_with_the_published_assignment(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """If two runs overlap, a plan from the older snapshot does not replace the other plan."""
+    """If two runs overlap, the plan that is made from the older snapshot is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = conclude(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
