@@ -92,7 +92,7 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
 
 
 def loads(problem: Problem, owner: Int32) -> list[int]:
-    """Return the members' partition counts, descending; even assignments have small lists."""
+    """Return the members' partition counts, descending: the smaller list is the more even one."""
     counts: list[int] = Assignment(problem, owner).counts.tolist()
     return sorted(counts, reverse=True)
 
@@ -141,7 +141,7 @@ def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
 def far(problem: Problem, owner: Int32) -> int:
     """Return the last aim of `sticky`: the number of partitions read from another rack.
 
-    Partitions count only if the racks of both the owner and the replicas are known.
+    Only partitions count for which the racks of the owner and of the replicas are known.
     """
     if problem.rack_set_of is None:
         return 0

@@ -104,7 +104,7 @@ def test_saves_the_most_traffic_if_rates_are_known() -> None:
 
 
 def test_spreads_topics_if_plans_are_equally_good() -> None:
-    """Two new members take over two partitions of each topic: each gets one partition per topic."""
+    """If two new members take over two partitions of each topic, each member gets one per topic."""
     members = {name: Member(["t", "u"]) for name in ("b", "c")}
     members["a"] = Member(["t", "u"], {"t": [0, 1, 2], "u": [0, 1, 2]})
     problem = Problem.of({"t": 3, "u": 3}, members, {"t": [10] * 3, "u": [10] * 3})

@@ -114,7 +114,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
     """The environment has none of the planner's packages, and followers are quick to import."""
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
-    # Measure several times: the first import also compiles, and other programs may slow one down.
+    # Measure five times: the first import also compiles, and other programs may slow an import.
     for _ in range(5):
         found = json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path))
         assert found["installed"] == []

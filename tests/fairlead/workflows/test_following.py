@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
-    """Return the broker's settings; only this test uses their plan and members topics."""
+    """Return the broker's settings, with plan and members topics that only this test uses."""
     compacted = {"cleanup.policy": "compact"}
     return settings.kafka.model_copy(
         update={

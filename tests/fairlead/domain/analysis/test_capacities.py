@@ -92,7 +92,7 @@ def test_a_member_that_slows_down_is_measured_again() -> None:
 
 
 def test_a_rolling_restart_measures_no_member_too_slow() -> None:
-    """One member after the other is away for two minutes; measured capacities are right."""
+    """If members are away for two minutes, one by one, measured capacities are still right."""
 
     def present(now: float) -> Any:
         return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])

@@ -10,7 +10,7 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Analyse commits of four partitions, two per member; each gets 60 records in a step."""
+    """Analyse commits of four partitions, two per member; each partition gets 60 records a step."""
     arriving = [[1000 + 60 * step] * 4 for step in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 

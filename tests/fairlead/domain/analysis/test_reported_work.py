@@ -179,7 +179,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_capacities_are_known_from_reports_without_lag() -> None:
-    """Reports show the capacity of members at 60 % utilisation, which have no lag."""
+    """Reports show the capacity of members that have no lag, here at 60 % utilisation."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -345,7 +345,7 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """If a consumer has paused partitions, the time per record is known, but not its utilisation.
+    """If a consumer has paused partitions, its utilisation is unknown, its time per record known.
 
     A consumer that pauses partitions works outside the calls whose time it reports.
     """

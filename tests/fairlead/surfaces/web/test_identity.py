@@ -64,7 +64,7 @@ def bearer(token: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("key_id", ["one", "curve"])
 def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
-    """The name is case-folded; the proof contains the token's id; "Bearer" is optional."""
+    """A token proves a case-folded name, with or without "Bearer"; the proof has the token's id."""
     token = issuer.token("Kim@Example.COM", key_id=key_id)
     assert who(by_token, bearer(token)) == "kim@example.com"
     assert who(by_token, ("Authorization", token)) == "kim@example.com"
