@@ -103,7 +103,7 @@ def test_largest_epoch_of_a_foreign_record_is_ignored(
 ) -> None:
     """A record signed for another group is refused, even with a high epoch.
 
-    The planner's next epoch does not depend on it.
+    The planner's next epoch does not depend on that epoch.
     """
     before = new_follower(topic).seen
     last = 10**18 - 1

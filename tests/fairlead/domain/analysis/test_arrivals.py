@@ -1,4 +1,4 @@
-"""Arrival rates: averages of steady traffic, which follow changes quickly."""
+"""Arrival rates are averages while traffic is steady, and follow changes quickly."""
 
 import numpy as np
 import pytest

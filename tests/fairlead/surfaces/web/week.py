@@ -26,7 +26,7 @@ def end_now(url: str) -> None:
     """Move the sample week of the groups `orders` and `billing` so that it ends today.
 
     The function also changes the week. Group `orders` is overloaded, is forecast to catch up, and
-    has a stuck partition. The diagnosis of `billing` is "stuck partition". Metrics of balance include
+    has a stuck partition. The diagnosis of `billing` is "stuck partition". Balances get
     cross-rack traffic. Plans expire tomorrow.
     """
     with psycopg.connect(url) as connection:
