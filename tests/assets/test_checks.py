@@ -69,7 +69,7 @@ def test_snapshot_whose_groups_could_be_read_passes(
 
 
 def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: RunChecks) -> None:
-    """The check fails with the group's name and the reason."""
+    """If a group could not be read, the check fails with its name and the reason."""
     keep_snapshot(pipeline, error="its coordinator is gone")
     assert run_check("every_group_was_read") == {
         "every_group_was_read": ["orders: its coordinator is gone"]

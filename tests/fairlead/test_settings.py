@@ -113,7 +113,7 @@ def test_invalid_settings_are_named(config: Path, toml: str, name: str) -> None:
     ],
 )
 def test_error_of_a_mistyped_key_has_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """The error suggests the nearest key; if none is similar, it lists all keys of the table."""
+    """The error for a mistyped key suggests the nearest key, or lists all keys of the table."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -218,7 +218,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
 
 
 def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the variable, and does not show its value."""
+    """The error for a variable that is not JSON names the variable, but not its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()
@@ -226,7 +226,7 @@ def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_warehouse_is_by_default_under_the_state_directory(tmp_path: Path) -> None:
-    """The default is an absolute path in `state_dir`; a configured `warehouse` is used as it is."""
+    """By default, `warehouse` is a folder in `state_dir`; a configured path is used as it is."""
     assert Settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
     assert Settings(state_dir=Path("here")).warehouse_path == str(Path.cwd() / "here" / "warehouse")
     assert Settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"

@@ -269,7 +269,7 @@ def test_damaged_sample_files_prevent_no_plan(
 
 
 def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """The tick reports that the sample cannot be stored, and still names the group to plan."""
+    """If the disk is full, the sampling tick reports this, and still names the group to plan."""
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)
     with no_room():

@@ -71,7 +71,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """The same version is sent again after garbage, an unsigned copy, or a tombstone."""
+    """After another producer's garbage, unsigned copy or tombstone, the plan is sent again."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -115,9 +115,9 @@ def test_largest_epoch_of_a_foreign_record_is_ignored(
 def test_plan_is_sent_once_behind_an_open_transaction(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """The result reports that another producer's open transaction hides the plan.
+    """If another producer's open transaction hides the plan, the result reports this.
 
-    The plan can be read, without a second record, once the transaction has ended.
+    Once the transaction has ended, the plan can be read, without a second record.
     """
     other = Producer(
         {

@@ -86,7 +86,7 @@ def add_entry(store: PlanStore, topic: PlanTopic) -> None:
 def test_approved_plan_is_signed_sent_once_and_recorded(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The record is signed and valid until the lease ends; the store has the record's position."""
+    """An approved plan's record is signed and has a lease; the store has the record's position."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)

@@ -46,7 +46,7 @@ def overtaken_at() -> int:
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_time_of_a_loss_is_forecast(series: int) -> None:
-    """The error of the forecast is below 10 % plus the time in which two segments are filled."""
+    """The time of a loss is forecast within 10 % plus the time in which two segments fill."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
     left_s = 60.0 * (overtaken_at() - (series - 1))

@@ -247,7 +247,7 @@ def test_a_group_with_constant_replacements_is_planned() -> None:
 
 
 def test_a_sample_without_owners_is_no_rebalance() -> None:
-    """The plan is the same if one recent sample has no owners."""
+    """If one recent sample lacks owners, the plan is the same as if the sample had them."""
     line = question(end=skewed, committed=behind)
     whole = answer_question(line)
     line["snapshots"][-3]["owners"]["t"] = [None] * 8
@@ -469,7 +469,7 @@ def held(
 @pytest.mark.parametrize("partitions", [1, 4, 8])
 @pytest.mark.parametrize("marker", [0, 1])
 def test_records_behind_an_open_transaction_are_not_stuck(partitions: int, marker: int) -> None:
-    """The group is healthy, and the evidence has the time at which the transaction was opened."""
+    """If a transaction stays open, the group is healthy, and the evidence has the time it began."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
     assert (
@@ -487,7 +487,7 @@ def test_a_transaction_may_be_older_than_all_samples() -> None:
 
 
 def test_readable_records_before_a_transaction_may_be_stuck() -> None:
-    """The partition is stuck if 30 records before the open transaction are not read."""
+    """If 30 records before an open transaction are not read, the partition is stuck."""
     answer = answer_question(held(short=30))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
     assert "transaction" not in answer["evidence"]

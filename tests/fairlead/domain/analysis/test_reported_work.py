@@ -261,7 +261,7 @@ def spoil_numbers(line: Line) -> None:
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
 def test_impossible_reports_are_ignored_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """The evidence mentions the impossible report; all other reports are used."""
+    """If a report is impossible, the evidence mentions this, and all other reports are used."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)

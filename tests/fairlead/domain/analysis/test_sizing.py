@@ -96,7 +96,7 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_packing_is_near_its_lower_bound(seed: int) -> None:
-    """The number is at most 11/9 times the minimum, plus 1: the bound of best fit decreasing."""
+    """No more than 11/9 of the minimum plus 1 consumers are wanted (best fit decreasing)."""
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))

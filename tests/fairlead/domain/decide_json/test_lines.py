@@ -231,7 +231,7 @@ def test_offsets_near_the_largest_do_not_overflow() -> None:
 
 
 def test_tiny_target_utilisation_does_not_overflow() -> None:
-    """A target of 5e-324 gives an answer, although its advice makes no sense."""
+    """A target utilisation of 5e-324 gets an answer, although its advice makes no sense."""
 
     def hot(partition: int, step: int) -> int:
         return skewed(partition, step) if partition == 0 else arriving(partition, step)

@@ -97,7 +97,7 @@ def codes(page: str) -> list[str]:
 
 
 def test_a_plan_is_explained(engine: Engine) -> None:
-    """The page shows consumers before and after, moves with reasons, candidates and risks."""
+    """A review shows consumers before and after, moves with reasons, candidates and risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
     assert "13,680 → 7,920" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows

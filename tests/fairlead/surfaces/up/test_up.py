@@ -148,7 +148,7 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 def test_sampling_continues_after_a_kill_of_the_code_server(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """The code server is restarted; until then `/ready` reports that it is missing."""
+    """A killed code server is restarted; until then, `/ready` reports that it is missing."""
     state_dir, ready = tmp_path / "state", Ready(at)
     lines: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:

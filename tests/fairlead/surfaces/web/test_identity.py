@@ -180,7 +180,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
 def test_slow_answer_of_the_issuer_is_given_up(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time-out applies to the whole answer, even if bytes keep arriving."""
+    """The time-out applies to the issuer's whole answer, even if bytes keep arriving."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.body = issuer.published() + b" " * 3_000
     issuer.pieces, issuer.pause = 3_000, 0.1
