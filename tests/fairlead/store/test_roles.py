@@ -74,7 +74,7 @@ RELATIONS = """
         AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
 EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
-#: By role: statements that are refused, tried while a plan waits for approval.
+#: Role -> statements that it must not run. They are tried while a plan waits for approval.
 REFUSED = {
     "fairlead_planner": [
         "UPDATE fairlead_raw.plan SET state = 'approved'",

@@ -200,7 +200,7 @@ def test_altered_document_is_not_sent(
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
-        connection.execute("SET session_replication_role = replica")  # no triggers
+        connection.execute("SET session_replication_role = replica")  # no trigger runs
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
         connection.execute("UPDATE fairlead_raw.plan SET document = %s", [altered])
     (refused,) = run(store, topic)

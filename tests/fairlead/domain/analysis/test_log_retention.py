@@ -10,9 +10,9 @@ from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import question, series_at
 
-#: Arrivals, and records read, between two samples of a partition that falls behind.
+#: Records that arrive (COME) and are read (READ) between two samples if a partition falls behind.
 COME, READ = 1200, 600
-#: Records in a log segment, and number of newest records that retention keeps.
+#: Records in a log segment (SEGMENT), and newest records that retention keeps (KEPT).
 SEGMENT, KEPT = 6_000, 60_000
 
 
