@@ -32,7 +32,7 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
 
 
 def test_reasons_name_the_members_of_the_move() -> None:
-    """If a partition "makes room on a for t-0", it moves away from a, and t-0 moves to a."""
+    """If a move's reason is "makes room on a for t-0", a gives up a partition and gets t-0."""
     kinds: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)

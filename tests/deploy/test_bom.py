@@ -57,7 +57,7 @@ def test_has_the_lock_and_every_jar(bill_of_materials: Bom) -> None:
 
 
 def test_every_licence_is_known_and_compatible(bill_of_materials: Bom) -> None:
-    """Each component has a licence that is compatible with Apache-2.0, or a choice of one."""
+    """Each component's licence, or one of its alternatives, is compatible with Apache-2.0."""
     refused = {}
     for component in bill_of_materials.components:
         (stated,) = component.licenses or [None]

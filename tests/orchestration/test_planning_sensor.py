@@ -41,7 +41,7 @@ def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
 
 
 def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """A run is requested for two groups, which a tag of the run names, with the reasons."""
+    """One run is requested for two groups; a tag of the run has the groups and the reasons."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "There is no sample yet" in skipped(pipeline)

@@ -101,7 +101,7 @@ def test_draft_has_the_chosen_candidate_and_its_changes() -> None:
 
 
 def test_forecast_of_other_plans_equals_that_of_the_analysis() -> None:
-    """The draft forecasts for the present owners what the analysis has forecast.
+    """The draft's forecast for the present owners equals the forecast of the analysis.
 
     Members commit rarely. Records that they have read since the last commit are not lag.
     """

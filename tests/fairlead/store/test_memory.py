@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 def test_publications_and_withdrawals_are_read(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
-    """`changes` has the times of a group's publications, and no entry without publications."""
+    """`changes` maps groups to the times of their publications, and omits groups without any."""
 
     def changed() -> dict[str, Sequence[datetime]]:
         memories = store.memories(["orders", "billing"])

@@ -91,7 +91,7 @@ class Course:
     plans
         Hour, moves, diagnosis and reason of each plan.
     diagnoses
-        By diagnosis and the names that it contains: number of decisions after `since_h` hours.
+        (diagnosis, names in it) -> number of decisions after `since_h` hours.
     answers
         Hour and answer of each decision.
     """

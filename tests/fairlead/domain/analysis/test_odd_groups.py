@@ -412,7 +412,7 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """No partition is "throttled" if 90 % is read, or if the owner keeps up with only one other."""
+    """A partition is not "throttled" if 90 % of it is read, or if there is only one to compare."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
@@ -430,7 +430,7 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: Number of the sample at which the transaction of `held` opens. It blocks later records.
+#: Number of the sample at which `held` opens a transaction, which blocks later records.
 OPEN = 8
 
 

@@ -217,7 +217,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
 
 
 def test_mean_time_counts_from_its_last_change() -> None:
-    """Ten minutes after a change of processing times, the mean contains only later times."""
+    """Ten minutes after processing times have changed, the mean covers only the new times."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
@@ -302,7 +302,7 @@ def report_rests_of_batches(line: Line) -> None:
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
 def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
-    """Reports are used even if they are rare, or contain a record in progress, or other work."""
+    """Reports are used even if they are rare, or include a record in progress or other work."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)

@@ -47,7 +47,7 @@ def test_samples_are_ordered_and_counted_once() -> None:
 
 
 def test_all_samples_of_the_last_hour_and_one_per_quarter_before() -> None:
-    """Of samples over an hour old, one per 15 minutes is used; of those over a day old, none."""
+    """Of samples older than an hour, one per 15 minutes is used, up to an age of one day."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]
