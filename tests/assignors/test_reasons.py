@@ -1,4 +1,4 @@
-"""Reasons of moves agree with the final plan, although it is computed in many steps."""
+"""Reasons of moves agree with the final plan, although plans are computed in many steps."""
 
 import random
 import re

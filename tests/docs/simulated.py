@@ -86,7 +86,7 @@ class SimulatedGroup:
         consumed = np.where(self._owner < 0, 0.0, (end - before) * share[self._owner])
         self._read = before + consumed
         self._ends.append(end)
-        if self._retention is not None and self.now.minute % 10 == 0:  # by whole segments
+        if self._retention is not None and self.now.minute % 10 == 0:  # delete whole segments
             self._begin = self._ends[max(0, len(self._ends) - 1 - self._retention)]
         committed = self._read - consumed * COMMIT_AGE_S / 60
         owned = np.flatnonzero(self._owner >= 0)
