@@ -24,7 +24,7 @@ from tests.waiting import PATIENCE_S
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("tests", "examples")
-#: Clocks for dates (DATES) or only for durations (MEASURES), and calls that sleep (RESTS).
+#: Three kinds of calls: clocks for dates, clocks only for durations (MEASURES), and sleep (RESTS).
 DATES: Final = {"datetime.now", "time.time", "time.time_ns"}
 MEASURES: Final = {
     f"time.{clock}{unit}"
@@ -44,7 +44,7 @@ BOUND: Final = re.compile(r"(\w+[._])*(within|timeout|patience|grace|deadline)([
 WAITS: Final = {"flush", "get", "join", "result", "wait"}
 #: Methods that are called in a loop to wait for the next item; their time-outs may be short.
 POLLS: Final = {"consume", "current", "getmany", "poll", "read"}
-#: Seconds. Minimum time-outs that need no comment: of waits, and of group sessions.
+#: Seconds. Time-outs below LEAST_S (waits) or LEAST_SESSION_S (group sessions) need a comment.
 LEAST_S: Final = 300.0
 LEAST_SESSION_S: Final = 30.0
 NOTHING: Final = "NOTHING SAYS WHAT FOR"

@@ -15,7 +15,7 @@ from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
 from fairlead.wire.partitions import kafka_uuid
 
 NODES: Final = 3
-#: Properties for librdkafka clients whose broker a test stops: do not log lost connections.
+#: Properties for librdkafka clients whose broker a test stops: log no lost connections.
 QUIET: Final = {"log_level": 0}
 #: `QUIET` in the form of the planner's settings.
 QUIET_PROPERTIES: Final = {name: SecretStr(str(value)) for name, value in QUIET.items()}
@@ -60,9 +60,9 @@ class ClusterNode(KafkaBroker):
 
 
 class KafkaCluster:
-    """Three brokers that are also controllers. All have a replica of each partition.
+    """Three brokers that are also controllers; each broker has a replica of each partition.
 
-    `min.insync.replicas` is 2. A context manager that starts and stops the cluster.
+    This context manager starts and stops the brokers. `min.insync.replicas` is 2.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class KafkaCluster:
 
 
 def _listening(pair: tuple[int, int], further: Mapping[str, int]) -> dict[str, str]:
-    """Return the properties of a broker with additional listeners: their names and ports."""
+    """Return the server properties that give a broker the additional listeners in `further`."""
     if not further:
         return {}
     own = {"PLAINTEXT": pair[0], **further}

@@ -1,8 +1,8 @@
 """Shared fixtures: one embedded Kafka, one Postgres and one Spark session for each test run.
 
-Each starts when the first test uses it. Processes of pytest-xdist share Kafka and Postgres. All
-tests of a file run in one process. All tests with Spark do, too, because processes cannot share its
-session. Belongs here: fixtures that several test folders use.
+Each service starts when the first test uses it. Processes of pytest-xdist share Kafka and Postgres.
+All tests of a file run in one process. All tests with Spark also run in one process, because
+processes cannot share a Spark session. Belongs here: fixtures that several test folders use.
 """
 
 import atexit
@@ -53,7 +53,7 @@ pytest_plugins = [
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # if the test itself has deleted the topic
+UNKNOWN_TOPIC = KafkaError.UNKNOWN_TOPIC_OR_PART  # the test has deleted the topic
 SPARK = SparkSettings(master="local[2]", properties={"spark.sql.shuffle.partitions": "2"})
 KafkaTopic = Callable[..., str]
 #: Parts of the paths of tests that take minutes; these tests run first.
@@ -69,8 +69,7 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of `three_brokers`, and numbers of the brokers that support fetching from followers
-#: (KIP-392).
+#: Racks of `three_brokers`. AWARE: numbers of brokers that support follower fetching (KIP-392).
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
@@ -80,10 +79,10 @@ RACKED = [
 ]
 #: Names of tests that do not run because there is no browser.
 LEFT_OUT: set[str] = set()
-#: Linux's in-memory file system. Postgres uses it if at least ROOM bytes are free.
+#: Linux's in-memory file system. Postgres's files are in it if at least ROOM bytes are free.
 MEMORY = Path("/dev/shm")  # noqa: S108 - gets a folder with a new name
 ROOM = 2 * 2**30
-#: Environment variable with the folder of Kafka and Postgres, for the test run's processes.
+#: Name of the environment variable by which a run's processes know the folder of the services.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
 #: SQL that copies the right to connect from a template database, as CREATE DATABASE does not.
 RIGHTS_TOO = """
@@ -101,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # Tests send Ctrl-C to child processes. In the background of a shell, they would ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # during collection: modules and tests stay in memory anyway
+    gc.disable()  # until all tests are imported, which stay in memory anyway
     # By default Dagster gives up on a code server after 60 s, but a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):
@@ -126,7 +125,7 @@ def _keep_postgres_in_memory(services: Path) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop Kafka and Postgres if a test has started them."""
     if not hasattr(config, "workerinput"):
-        gc.collect()  # ends clients that tests forgot, before their broker stops
+        gc.collect()  # closes clients that tests left open, before the broker stops
         Sandbox(Path(os.environ.pop(SERVICES_FOLDER))).stop()
 
 
@@ -138,7 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if {"sandbox", "own_services"} & fixtures and not served:  # unmarked, `make test-quick` runs it
+    if {"sandbox", "own_services"} & fixtures and not served:  # unmarked tests are quick tests
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
@@ -169,7 +168,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Turn garbage collection on again; fail if pytest-xdist ignores the groups of tests."""
-    # It was off because it would take a tenth of the time of importing modules and tests.
+    # `pytest_configure` turned it off, because it takes a tenth of the time of importing tests.
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
@@ -186,7 +185,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Collect the names of tests that a pytest-xdist process did not run, without a browser."""
+    """Collect the names of tests that a pytest-xdist process left out for lack of a browser."""
     LEFT_OUT.update(getattr(node, "workeroutput", {}).get("left_out", ()))
 
 
@@ -199,7 +198,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add options for the lengths of storm and kill tests, and for the seed of a storm."""
+    """Add options: the lengths of storm tests and of the container test, and a storm's seed."""
     events = form(short=3, long=100)
     parser.addoption("--storm-events", type=int, default=events, help="of each follower storm")
     parser.addoption("--container-kills", type=int, default=200, help="in the image's test")
@@ -208,7 +207,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings() -> Iterator[None]:
-    """Hide the developer's settings, in files and variables, from the tests."""
+    """Hide the developer's settings file and FAIRLEAD_ variables from the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("FAIRLEAD_")]:
             if name != "FAIRLEAD_CACHE_DIR":
@@ -252,7 +251,7 @@ def own_postgres(own_services: Path) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Return three brokers in three racks. Those in `AWARE` support fetching from followers."""
+    """Return three brokers in three racks. `AWARE` brokers support follower fetching (KIP-392)."""
     with while_needed("three brokers") as stack:
         cluster = KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED)
         yield stack.enter_context(cluster)

@@ -18,14 +18,15 @@ def costs_at_most(
 ) -> None:
     """Raise unless `work` takes at most `times` as long as `reference`.
 
-    The two run alternately until the ratio of their fastest runs is small enough, so that neither
-    a busy machine nor a processor that changes its speed makes a test fail.
+    Both run alternately until the ratio of their fastest runs is small enough. Therefore, neither a
+    busy machine nor a processor that changes its speed makes a test fail.
 
     Parameters
     ----------
     times
-        Choose it far above the ratio of correct code and far below that of a mistake. Example: for
-        ten times the input, 30 accepts linear code and rejects quadratic code.
+        Maximum ratio of the durations. Choose a number far above the ratio of correct code and far
+        below the ratio of a mistake. Example: for ten times the input, 30 accepts linear code and
+        rejects quadratic code.
     work, reference
         Functions, each of which must take at least a few milliseconds.
     clock

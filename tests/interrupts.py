@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def accepting_ctrl_c() -> Iterator[None]:
-    """Let processes that are started within the block end at SIGINT, as from a terminal.
+    """Let SIGINT end processes that are started within the block, as if from a terminal.
 
-    A command that a script starts in the background (with `&`), as CI systems do, ignores SIGINT,
-    and its children inherit this. If the parent has a handler, children get the default instead.
+    If a script starts a command in the background (with `&`), as CI systems do, the command and its
+    children ignore SIGINT. If a parent has a handler for SIGINT, its children do not ignore it.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -23,7 +23,7 @@ def run_kafka_tool(main_class: str, *arguments: str, timeout_s: float = PATIENCE
     Raises
     ------
     SandboxError
-        The tool failed, and the message has its output, or it took longer than `timeout_s` seconds.
+        The tool failed (the message has its output), or took longer than `timeout_s` seconds.
     """
     return _run(main_class, *arguments, standard_input=None, timeout_s=timeout_s)
 
@@ -38,7 +38,7 @@ def run_java_source(
     Raises
     ------
     SandboxError
-        The program does not compile or failed, and the message has its output, or it took too long.
+        The program does not compile, fails (the message has its output), or takes too long.
     """
     return _run(str(source), *arguments, standard_input=standard_input, timeout_s=timeout_s)
 

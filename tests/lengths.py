@@ -1,7 +1,6 @@
 """Short and long forms of tests: `make test` runs the short forms, `make test-long` the long ones.
 
-Belongs here: the choice of the form. Belongs elsewhere: how long each form is, which each test
-sets.
+Belongs here: the choice of the form. Belongs elsewhere: the length of each form (the tests).
 """
 
 import os

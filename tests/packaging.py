@@ -40,8 +40,9 @@ def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
 def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
     """Install a wheel into a new environment that also finds the packages installed for the tests.
 
-    Installing the planner's dependencies would take minutes. The environment cannot import the
-    checkout: a `.pth` file there adds it, but Python reads no `.pth` files in added directories.
+    Installing the planner's dependencies would take minutes. The checkout cannot be imported in the
+    new environment: a `.pth` file adds the checkout for the tests, but Python does not read `.pth`
+    files in a directory that is itself added by a `.pth` file.
     """
     python = folder / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)

@@ -188,7 +188,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Consumers:
-    """A group of real consumers on threads that follow plans and never commit.
+    """A group of real consumers, each on a thread, which follow plans and never commit.
 
     Parameters
     ----------

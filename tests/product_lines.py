@@ -38,7 +38,7 @@ CAPABILITIES: Final = {
     "the pipeline in Dagster": "^assets|^orchestration|planner",
     "assignors, settings, the rest": "",
 }
-#: Comments, and strings, because a string may contain text that looks like a comment.
+#: Comments or strings. Strings are matched because they may contain what looks like a comment.
 _JAVA: Final = re.compile(
     r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|//.*|/\*[\s\S]*?\*/'
 )

@@ -1,4 +1,4 @@
-"""Send a group member's single protocol requests, such as JoinGroup, without a consumer."""
+"""Send single requests of the group protocol, such as JoinGroup, without a consumer."""
 
 from typing import Any, Final
 

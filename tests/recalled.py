@@ -16,7 +16,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records per minute that a consumer reads from each partition: if it is behind, and otherwise.
+#: Records per minute that a consumer reads from each partition: if behind (BUSY), or not (IDLE).
 BUSY, IDLE = 30, 6
 #: Earlier commits are invented only for partitions with at least this committed offset, so that
 #: all of them are above 0.

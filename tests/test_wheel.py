@@ -51,7 +51,7 @@ def tops(files: Iterable[str]) -> set[str]:
 
 
 def test_wheel_adds_only_our_packages(wheel: Path) -> None:
-    """The wheel has only our three packages, each with `py.typed`, and its metadata; no tests."""
+    """The wheel has our three packages, each with `py.typed`, but no tests or other packages."""
     files = names(wheel)
     assert tops(files) == {
         "assignors",
@@ -83,7 +83,7 @@ def test_wheel_can_survey_a_cluster(
     The page that it writes is accessible and loads nothing from elsewhere.
     """
     python = new_environment(tmp_path, wheel, "survey")
-    # The first consumer's partitions get 1.8 times its capacity; the group, half of its capacity.
+    # The first consumer gets 1.8 times its capacity, the group only half of its total capacity.
     topic = kafka_topic(partitions=12)
     backlog = {topic: [30, 30, 30, *[1] * 8, 2]}
     group = DemoGroup(unique_name, backlog, consumers=4, rate=40, load=0.5)

@@ -1,6 +1,6 @@
 """Stop the services of a group of tests after its last test.
 
-An idle broker would use a second of CPU time a minute. `conftest` defines the groups of tests.
+An idle broker uses one second of CPU time per minute. `conftest` defines the groups of tests.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ def while_needed(group: str) -> Iterator[ExitStack]:
 
 
 def note_last(items: Sequence[pytest.Item]) -> None:
-    """Record the last test of each group. Processes of pytest-xdist run tests in this order."""
+    """Record the last test of each group in `items`, the order in which a process runs tests."""
     _LAST.update({_group(item): item.nodeid for item in items})
 
 

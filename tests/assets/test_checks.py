@@ -69,7 +69,7 @@ def test_snapshot_whose_groups_could_be_read_passes(
 
 
 def test_group_that_could_not_be_read_is_named(pipeline: Pipeline, run_check: RunChecks) -> None:
-    """The check fails with the group's name and the reason."""
+    """If a group could not be read, the check fails with its name and the reason."""
     keep_snapshot(pipeline, error="its coordinator is gone")
     assert run_check("every_group_was_read") == {
         "every_group_was_read": ["orders: its coordinator is gone"]
@@ -97,7 +97,7 @@ def test_plan_that_leaves_a_partition_without_its_owner_fails(
     subscriptions: dict[str, tuple[str, ...]],
     named: str,
 ) -> None:
-    """The check's message has the group, the version, and the partition or topic."""
+    """If a partition lacks its owner, the check names group, version, and partition or topic."""
     propose(shares, subscriptions)
     ((name, found),) = run_check("every_partition_has_one_owner").items()
     assert name == "every_partition_has_one_owner"
@@ -125,7 +125,7 @@ def test_altered_document_fails(
 def test_plan_of_another_cohort_is_not_checked(
     propose: Callable[..., StoredPlan], pipeline: Pipeline
 ) -> None:
-    """A broken plan fails only the checks of its own cohort."""
+    """An invalid plan fails only the checks of its own cohort."""
     propose({"orders-1": [0], "orders-2": [1]})
     pipeline.know("audit")
     result = pipeline.check("every_partition_has_one_owner")

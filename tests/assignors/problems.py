@@ -92,7 +92,7 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
 
 
 def loads(problem: Problem, owner: Int32) -> list[int]:
-    """Return the members' partition counts, descending. Lists of even assignments sort first."""
+    """Return the members' partition counts, descending: the smaller list is the more even one."""
     counts: list[int] = Assignment(problem, owner).counts.tolist()
     return sorted(counts, reverse=True)
 
@@ -103,7 +103,7 @@ def kept(problem: Problem, owner: Int32) -> int:
 
 
 def sticky_value(problem: Problem, owner: Int32) -> tuple[list[int], int]:
-    """Return what `sticky` minimises first: `loads`, then the negated number of kept partitions."""
+    """Return two figures that `sticky` minimises first: `loads`, and the negated `kept`."""
     return loads(problem, owner), -kept(problem, owner)
 
 
@@ -129,10 +129,10 @@ def spread(problem: Problem, owner: Int32) -> tuple[Fraction, int, int]:
 
 
 def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
-    """Return the fourth aim of `sticky`, figures to minimise.
+    """Return the fourth aim of `sticky`: figures to minimise, the most important first.
 
-    For each earlier assignment, newest first: the negated number of partitions that have the same
-    owner as in that assignment.
+    There is one figure for each earlier assignment, newest first: the negated number of partitions
+    that have the same owner as in the earlier assignment.
     """
     rows = [] if problem.earlier is None else list(problem.earlier)
     return tuple(-int(((row == owner) & (owner >= 0)).sum()) for row in rows)
@@ -141,7 +141,7 @@ def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
 def far(problem: Problem, owner: Int32) -> int:
     """Return the last aim of `sticky`: the number of partitions read from another rack.
 
-    Partitions count only if the racks of both the owner and the replicas are known.
+    Only partitions count for which the racks of the owner and of the replicas are known.
     """
     if problem.rack_set_of is None:
         return 0

@@ -46,7 +46,7 @@ def requests(
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("name", ["range", "roundrobin"])
 def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal: bool) -> None:
-    """Range and round robin choose the same owners as Kafka, also for static members."""
+    """Our `range` and round robin choose the same owners as Kafka, also for static members."""
     for seed in range(150):
         rng = random.Random(seed)
         topics = random_topics(rng, most=5, partitions=7)
@@ -63,7 +63,7 @@ def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal
 def test_range_with_racks_equals_kafka_partition_by_partition(
     oracle: Oracle, *, equal: bool
 ) -> None:
-    """Range chooses Kafka's owners, too, if only some members and replicas have racks."""
+    """Our `range` chooses the same owners as Kafka, even if only some members have racks."""
     differs = 0
     for seed in range(form(short=300, long=3000)):
         rng = random.Random(seed)

@@ -27,7 +27,10 @@ def published_lag_aware(problem: Problem) -> Int32:
 
 
 def published_fair(problem: Problem) -> Int32:
-    """Assign by KIP-49: to the member with the fewest partitions; among equals, of the topic."""
+    """Assign by KIP-49: each partition to the subscriber with the fewest partitions.
+
+    Among subscribers with equally few, it goes to the one with the fewest of the same topic.
+    """
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     load = dict.fromkeys(range(len(problem.members)), 0)
     topics = range(len(problem.topics))

@@ -47,7 +47,7 @@ def test_no_assignment_beats_the_lower_bound() -> None:
 
 
 def test_the_bound_accounts_for_eligibility() -> None:
-    """A topic with few subscribers raises the lower bound above the members' mean lag.
+    """If a topic has few subscribers, the lower bound exceeds the members' mean lag.
 
     Only a and b read `t` and `u`, with 90 records: one of them has at least 45. The mean of all
     five members is 20.

@@ -1,4 +1,4 @@
-"""Reasons of moves agree with the final plan, although it is computed in many steps."""
+"""Reasons of moves agree with the final plan, although plans are computed in many steps."""
 
 import random
 import re
@@ -32,7 +32,7 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
 
 
 def test_reasons_name_the_members_of_the_move() -> None:
-    """If a reason is "makes room on a for t-0", a owned the partition, and t-0 moves to a."""
+    """If a move's reason is "makes room on a for t-0", a gives up a partition and gets t-0."""
     kinds: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)
@@ -47,4 +47,4 @@ def test_reasons_name_the_members_of_the_move() -> None:
                 assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
             kinds[reason.split(" ", 1)[0]] += 1
     assert min(kinds["relieves"], kinds["makes"], kinds["evens"]) > 0
-    assert kinds["is"] < kinds.total() / 100  # a partition passed on in an exchange
+    assert kinds["is"] < kinds.total() / 100  # "is passed on in an exchange" is rare

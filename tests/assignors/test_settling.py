@@ -1,4 +1,4 @@
-"""Settling: exchanges of partitions that reduce cross-rack reads without more load or moves."""
+"""Settling exchanges partitions to reduce cross-rack reads, without more load or moves."""
 
 import itertools
 import random
@@ -44,12 +44,12 @@ def racked(seed: int) -> Problem:
 
 
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
-    """Return what settling minimises: squared shares, then partitions read from another rack."""
+    """Return what settling minimises: the sum of squared shares, then the cross-rack partitions."""
     return spread(problem, owner)[2], far(problem, owner)
 
 
 def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Highest load, partition counts and number of moves are the same as without settling."""
+    """Settling reduces cross-rack reads at the same highest load, counts and number of moves."""
     nearer = 0
     for seed in range(300):
         problem = racked(seed)
@@ -104,7 +104,7 @@ def test_saves_the_most_traffic_if_rates_are_known() -> None:
 
 
 def test_spreads_topics_if_plans_are_equally_good() -> None:
-    """Two new members take over two partitions of each topic: each gets one partition per topic."""
+    """If two new members take over two partitions of each topic, each member gets one per topic."""
     members = {name: Member(["t", "u"]) for name in ("b", "c")}
     members["a"] = Member(["t", "u"], {"t": [0, 1, 2], "u": [0, 1, 2]})
     problem = Problem.of({"t": 3, "u": 3}, members, {"t": [10] * 3, "u": [10] * 3})
@@ -114,7 +114,7 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 
 
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
-    """Planning again moves nothing: after the exchanges, c can take over no partition of t."""
+    """A second plan moves nothing: no exchange has made a partition of t available to c."""
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

@@ -54,9 +54,9 @@ def test_equals_the_best_of_all_assignments() -> None:
 
 @pytest.mark.parametrize("keep_all", [True, False])
 def test_swaps_change_neither_loads_nor_kept_partitions(*, keep_all: bool) -> None:
-    """Starting from optimal loads and kept partitions, swaps improve only the spread of topics.
+    """Swaps improve the spread of topics, but change neither loads nor kept partitions.
 
-    In more than 98 % of the problems the spread is then optimal.
+    After the swaps, the spread is optimal in more than 98 % of the problems.
     """
     spread_best, improved = [], 0
     for seed, problem in small(400):
@@ -118,7 +118,7 @@ def test_stickiness_first_is_the_best_plan_without_moves() -> None:
 
 
 def test_max_moves_is_all_or_nothing() -> None:
-    """If the best plan needs more than `max_moves`, no owned partition moves."""
+    """If the best plan needs more than `max_moves` moves, no partition with an owner moves."""
     for seed, problem in small(200):
         free, held = assign("sticky", problem), assign("sticky", problem, stickiness_first=True)
         needed = int((problem.owner >= 0).sum()) - kept(problem, free.owner)
@@ -132,7 +132,7 @@ def test_max_moves_is_all_or_nothing() -> None:
 def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
     """Return whether moves can shift a partition to a member with two fewer partitions.
 
-    The partition may go there directly, or each member on the way passes on another partition.
+    The partition may go there directly, or along a chain of members that each pass on a partition.
     """
     counts = Assignment(problem, owner).counts
     gives = {
@@ -153,7 +153,7 @@ def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_chain_of_moves_improves_very_uneven_loads(seed: int) -> None:
-    """Tested with topics of very different sizes and members that subscribe to at most three."""
+    """No chain of moves helps if topics differ much in size and members have few of them."""
     rng = random.Random(seed)
     topics = {f"t{n:02}": 6000 // (n + 1) for n in range(30)}
     members = {

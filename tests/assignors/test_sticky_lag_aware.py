@@ -60,7 +60,7 @@ def test_highest_load_is_near_the_optimum() -> None:
 
 @pytest.mark.parametrize("skew", [0, 1, 3])
 def test_counts_differ_by_at_most_the_allowed_skew(skew: int) -> None:
-    """Partition counts may differ by max_count_skew more than in the plan of `sticky`."""
+    """Partition counts differ by at most `max_count_skew` more than in the plan of `sticky`."""
     for seed in range(50):
         problem = random_problem(seed, equal=True, topics=4, partitions=8, members=5)
         even = measure(problem, assign("sticky", problem))
@@ -160,7 +160,7 @@ def test_outcome_has_the_moves_and_the_reason(
 
 
 def test_frontier_has_the_load_by_number_of_moves() -> None:
-    """From one point to the next, moves increase and the highest load decreases."""
+    """Each point of the frontier has more moves and a lower highest load than the one before."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)

@@ -44,5 +44,5 @@ def test_error_names_the_problem(data: str, message: str) -> None:
 
 
 def test_no_bytes_claim_nothing() -> None:
-    """Empty user data means no owned partitions: a new member sends it."""
+    """Empty user data, which new members send, means that the member owns no partitions."""
     assert decode(b"") == UserData({})

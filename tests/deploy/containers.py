@@ -127,7 +127,7 @@ class Composed:
         if service not in _STAND_INS:
             options.append(f"--user={described['user']}")
         for name, value in described.get("environment", {}).items():
-            if value is not None:  # None would mean: from Compose's own environment
+            if value is not None:  # None: Compose would take it from its environment
                 options.append(f"--env={name}={interpolated(str(value))}")
         for mount in described.get("volumes", ()):
             source, path, *_ = mount.split(":")
@@ -140,7 +140,7 @@ class Composed:
         self._run(service, image, list(command), [*options, *self._shared()])
 
     def start_beside(self, name: str, command: Sequence[str]) -> None:
-        """Start a program in a container of its own, without the services' settings."""
+        """Start a program in an additional container, without the services' settings."""
         self._run(name, IMAGE, list(command), [*self._shared(), "--tmpfs=/tmp"])
 
     def exec(self, service: str, *words: str) -> str:

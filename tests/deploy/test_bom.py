@@ -27,7 +27,7 @@ def bill_of_materials() -> Bom:
 
 
 def test_bill_follows_the_cyclonedx_schema(bill_of_materials: Bom) -> None:
-    # Imported here, because the import compiles 38 grammars, in each process that collects tests.
+    # Imported here, because the import is slow and each test process would repeat it.
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 
     text = JsonV1Dot6(bill_of_materials).output_as_string()
@@ -57,7 +57,7 @@ def test_has_the_lock_and_every_jar(bill_of_materials: Bom) -> None:
 
 
 def test_every_licence_is_known_and_compatible(bill_of_materials: Bom) -> None:
-    """Each component's licence, or one of those to choose from, is compatible with Apache-2.0."""
+    """Each component's licence, or one of its alternatives, is compatible with Apache-2.0."""
     refused = {}
     for component in bill_of_materials.components:
         (stated,) = component.licenses or [None]

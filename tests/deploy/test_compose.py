@@ -42,7 +42,7 @@ KEYS = {
     *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
-#: Entry points of Dagster's programs. Only tests that need one import it, which takes a second.
+#: Entry points of Dagster's programs. A test imports only what it needs: an import takes a second.
 DAGSTERS = {
     "dagster": "dagster._cli:cli",
     "dagster-daemon": "dagster._daemon.cli:cli",
@@ -94,7 +94,7 @@ def test_images_are_pinned_and_no_user_is_root() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables of our services are valid settings; their hosts are services in compose.yaml."""
+    """Our services' variables are valid settings, and name hosts that are in compose.yaml."""
     environment = OURS[name]["environment"]
     variables = {name: interpolated(value) for name, value in environment.items()}
     for variable, value in variables.items():
@@ -111,7 +111,7 @@ def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", OURS)
 def test_programs_accept_their_options(name: str) -> None:
-    """For our services, the programs of commands and health checks accept the given options."""
+    """Commands and health checks of our services have only options that the programs accept."""
     accepts(OURS[name]["command"])
     check = OURS[name]["healthcheck"]
     if "test" in check:
@@ -147,17 +147,17 @@ def test_container_ends_with_its_code_server() -> None:
 def test_dagster_accepts_its_configuration(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dagster can use deploy/dagster.yaml with Postgres and the driver in compose.yaml's URL."""
+    """Dagster accepts deploy/dagster.yaml, with the Postgres driver that compose.yaml names."""
     shared = "/var/lib/dagster"
     assert f"dagster:{shared}" in SERVICES["code"]["volumes"]
     text = (DEPLOY / "dagster.yaml").read_text()
-    text = text.replace("fairlead_planner.orchestration", "orchestration")  # in the checkout
+    text = text.replace("fairlead_planner.orchestration", "orchestration")  # the name in tests
     (tmp_path / "dagster.yaml").write_text(text.replace(shared, str(tmp_path)))
     driver = make_url(SERVICES["webserver"]["environment"]["DAGSTER_POSTGRES_URL"]).drivername
     url = make_url(database).set(drivername=driver).render_as_string(hide_password=False)
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
-        instance.optimize_for_webserver(15_000, 3_600, 20)  # milliseconds, seconds: the defaults
+        instance.optimize_for_webserver(15_000, 3_600, 20)  # Dagster's default values
         assert instance.get_runs_count() == 0
         assert isinstance(instance.run_storage, PostgresRunStorage)
         assert isinstance(instance.run_coordinator, ProxyRunCoordinator)
@@ -167,7 +167,7 @@ def test_dagster_accepts_its_configuration(
 
 
 def test_dockerfile_copies_existing_files() -> None:
-    """Files that the Dockerfile copies exist, .dockerignore admits them, and the base is pinned."""
+    """The Dockerfile copies existing files that .dockerignore admits, and its base is pinned."""
     (context,) = {service["build"]["context"] for service in OURS.values()}
     assert (DEPLOY / context).resolve() == ROOT
     sent = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)

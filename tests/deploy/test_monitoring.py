@@ -56,7 +56,7 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 @pytest.fixture
 def exposed(week: str) -> list[Metric]:
-    """Return the metrics of a database with rows for each of them, and Prometheus's own `up`."""
+    """Return all metrics of Fairlead, and the metric `up`, which Prometheus adds."""
     end_now(week)
     approve_for_another_group(week)
     engine = create_store_engine(week)
@@ -72,7 +72,7 @@ def exposed(week: str) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Insert rows: an approved plan of a third group, and regressions of superseded versions."""
+    """Insert an approved plan of a third group, and regressions of superseded versions."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # disables triggers
         for statement in (

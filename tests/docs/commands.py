@@ -61,7 +61,7 @@ def _make(arguments: Sequence[str]) -> None:
 def _python(arguments: Sequence[str]) -> None:
     option, module, *_ = arguments
     assert option == "-m", f"python {shlex.join(arguments)}"
-    module = module.removeprefix("fairlead_planner.")  # only in the wheel
+    module = module.removeprefix("fairlead_planner.")  # the checkout lacks this package
     assert importlib.util.find_spec(module), f"there is no module {module}"
 
 

@@ -1,9 +1,10 @@
 """Run the examples on documentation pages; `python -m tests.docs.pages` updates their output.
 
-For each language of a fenced block there is a check:
+The language of a fenced block determines the check:
 
-- sql: it is run on a database of the page with the week of `scenario`. A text block directly after
-  it is the query's result; then the query runs as a reader. Changes are rolled back.
+- sql: it is run on the page's own database with the week of `scenario`. If a text block follows
+  directly, this block is the query's result, and the query is run with the rights of
+  `fairlead_reader`. Changes are rolled back.
 - console: `$ fairlead ...` or `$ echo '...' | fairlead ...` is run with the same database. Its
   output must follow.
 - sh: each command must exist and accept its options (`commands`), like commands in inline code.

@@ -32,7 +32,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: End of the week. Later times in the database are from the database's clock and are replaced.
+#: End of the week. Later times in the database are from its clock; `_Week` replaces them.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(
@@ -107,11 +107,11 @@ def _billing(store: PlanStore) -> None:
 
 
 class _Week:
-    """Stores the events of one group, with times in the week instead of the database's clock."""
+    """Stores the events of one group, with times in the week instead of the present time."""
 
     def __init__(self, store: PlanStore, group: SimulatedGroup) -> None:
         self._store, self._group, self._name = store, group, group.name
-        self._kafka: Any = group  # used in place of the gateway and the archive
+        self._kafka: Any = group  # has the methods of the gateway and the archive
 
     def sample(self, moment: datetime) -> None:
         """Sample the group, and store its diagnosis."""
@@ -168,7 +168,7 @@ class _Week:
         check(self._store, [self._name], self._group.live, wait_s=0.0)
 
     def _date(self, moment: datetime) -> None:
-        """Change new rows to have the given time, and new plans to have a fixed id."""
+        """Replace the time in new rows by the given time, and the id of new plans by a fixed id."""
         times = {"group": self._name, "moment": moment, "afterwards": AFTERWARDS}
         with self._store.engine.begin() as connection:
             connection.execute(_AS_REPLICA)  # disables triggers, which would refuse changes

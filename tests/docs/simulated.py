@@ -77,7 +77,7 @@ class SimulatedGroup:
             self._step()
 
     def _step(self) -> None:
-        """Simulate a minute. After unread records were deleted, members read the oldest left."""
+        """Simulate a minute. If unread records were deleted, members go on at the log start."""
         before = self._read = np.maximum(self._read, self._begin)
         end = self._ends[-1] + 60 * np.array(self.rates)
         work = np.where(self._owner < 0, 0.0, (end - before) * self._costs)
@@ -86,7 +86,7 @@ class SimulatedGroup:
         consumed = np.where(self._owner < 0, 0.0, (end - before) * share[self._owner])
         self._read = before + consumed
         self._ends.append(end)
-        if self._retention is not None and self.now.minute % 10 == 0:  # whole segments are deleted
+        if self._retention is not None and self.now.minute % 10 == 0:  # delete whole segments
             self._begin = self._ends[max(0, len(self._ends) - 1 - self._retention)]
         committed = self._read - consumed * COMMIT_AGE_S / 60
         owned = np.flatnonzero(self._owner >= 0)

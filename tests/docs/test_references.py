@@ -52,7 +52,7 @@ def test_tests_that_pages_name_exist() -> None:
 
 
 def test_table_of_decisions_has_existing_files_and_names() -> None:
-    """Files in the table of docs/architecture.md exist and contain the other names in their row."""
+    """Each row of docs/architecture.md's table has files, and names that are in these files."""
     table = (DOCS / "architecture.md").read_text().partition("| question | decided by |")[2]
     for row in re.findall(r"^\|.*\| (.*) \|$", table, re.MULTILINE):
         names, text = re.findall(r"`([^`]+)`", row), ""

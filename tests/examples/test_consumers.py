@@ -114,7 +114,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
     """Plan followers need none of the planner's packages, and their import is quick."""
     python, client = environment
     names = [f"fairlead.followers.{name}" for name in client.modules]
-    # Measure several times: the first import also compiles, and other programs may slow one down.
+    # Measure five times: the first import also compiles, and other programs may slow an import.
     for _ in range(5):
         found = json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path))
         assert found["installed"] == []
@@ -191,7 +191,10 @@ def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool
 
 
 def wait_for_agreement(outputs: Mapping[str, Output]) -> None:
-    """Wait until confluent-kafka's members log that they follow the plan. Brokers cannot tell."""
+    """Wait until confluent-kafka's members log that they follow the plan.
+
+    Brokers do not know these members' agreement on an assignment.
+    """
     settled = "2 members: the assignment follows plan version 1"
     for output in outputs.values():
         assert any(settled in line for line in output.log)

@@ -1,4 +1,4 @@
-"""The example sensor, which reports each plan that waits for approval once."""
+"""The example sensor, which reports, once each, plans that wait for approval."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
@@ -87,7 +87,7 @@ def age_plans(url: str, by: str) -> None:
 def test_plan_that_waits_is_reported_once(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """A proposed plan is reported once, with its page; approved and shadow plans are not."""
+    """A proposed plan is reported once, with a link to its page; other plans are not reported."""
     drafts = [make_draft(group=group) for group in ("a b", "automatic")]
     drafts.append(make_draft(group="observed", shadow=True))
     automatic = [record_decision(store, draft).plan for draft in drafts][1]
@@ -109,7 +109,7 @@ def test_plan_that_waits_is_reported_once(
 def test_failed_report_is_sent_again(
     tick: Callable[[], str], chat: Chat, store: PlanStore, migrated: str
 ) -> None:
-    """If sending fails, the tick fails; the next tick reports all plans that wait in one text."""
+    """If sending fails, the tick fails; the next tick sends one text about all waiting plans."""
     record_decision(store, make_draft(group="first"))
     age_plans(migrated, "1 min")
     chat.down = True

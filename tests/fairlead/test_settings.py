@@ -26,7 +26,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_variable_overrides_one_setting_of_the_file(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other settings in the same section of the file remain valid."""
+    """A variable replaces one setting; the file's other settings in the section still apply."""
     config.write_text('[kafka]\nbootstrap_servers = "file:1"\nplan_topic = "plans"\n')
     monkeypatch.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "variable:1")
     settings = load_settings()
@@ -35,7 +35,7 @@ def test_variable_overrides_one_setting_of_the_file(
 
 
 def test_changed_file_is_read_again(config: Path) -> None:
-    """After a change of the file, settings have its new content, path and hash.
+    """If the file has changed, settings are read again, with its path and hash.
 
     If the new content is invalid, the old settings remain.
     """
@@ -113,7 +113,7 @@ def test_invalid_settings_are_named(config: Path, toml: str, name: str) -> None:
     ],
 )
 def test_error_of_a_mistyped_key_has_the_nearest_one(config: Path, toml: str, meant: str) -> None:
-    """The error suggests the nearest key; if none is similar, it lists all keys of the table."""
+    """The error for a mistyped key suggests the nearest key, or lists all keys of the table."""
     config.write_text(toml)
     with pytest.raises(ConfigurationError, match=rf": no such key; did you mean {meant}\?$"):
         load_settings()
@@ -136,7 +136,7 @@ def test_errors_in_variables_name_the_variable(
 
 
 def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For example, a variable cannot set `max_moves` of the first policy in the list."""
+    """No variable can set part of a list, such as `max_moves` of the first policy."""
     monkeypatch.setenv("FAIRLEAD_POLICIES__0__MAX_MOVES", "1")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_POLICIES__0__MAX_MOVES: policies: "):
         load_settings()
@@ -162,7 +162,7 @@ def test_file_that_is_not_toml_is_named(config: Path, text: str) -> None:
 
 
 def test_librdkafka_settings_pass_through(config: Path) -> None:
-    """Keys of `[kafka.properties]` are passed to librdkafka as text, with the given arguments."""
+    """Clients get the keys of `[kafka.properties]`, with text values, and the given arguments."""
     config.write_text(
         '[kafka]\nbootstrap_servers = "k:1"\n[kafka.properties]\n'
         f'"sasl.password" = "{SECRET}"\n"socket.keepalive.enable" = true\n"retries" = 3\n'
@@ -218,7 +218,7 @@ def test_errors_do_not_show_secrets(config: Path, toml: str) -> None:
 
 
 def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the variable, and does not show its value."""
+    """The error for a variable that is not JSON names the variable, but not its value."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PROPERTIES", f"{{{SECRET}")
     with pytest.raises(ConfigurationError, match=r"^FAIRLEAD_KAFKA__PROPERTIES: ") as caught:
         load_settings()
@@ -226,7 +226,7 @@ def test_variable_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_warehouse_is_by_default_under_the_state_directory(tmp_path: Path) -> None:
-    """The default is an absolute path in `state_dir`; a configured `warehouse` is used as it is."""
+    """By default, `warehouse` is a folder in `state_dir`; a configured path is used as it is."""
     assert Settings(state_dir=tmp_path).warehouse_path == str(tmp_path / "warehouse")
     assert Settings(state_dir=Path("here")).warehouse_path == str(Path.cwd() / "here" / "warehouse")
     assert Settings(warehouse="s3a://bucket/lag").warehouse_path == "s3a://bucket/lag"

@@ -35,7 +35,7 @@ def test_invalid_plan_is_refused_when_it_is_made() -> None:
 
 
 def test_newer_plan_causes_one_request() -> None:
-    """A newer plan makes each member request a rebalance once; older and equal plans do not."""
+    """Each member requests one rebalance for a newer plan, and none for an older or equal plan."""
     plans = MemoryPlanTopic()
     group = group_of("a", "b", plans=plans)
     assert group.rebalance() == BY_RANGE

@@ -21,7 +21,7 @@ def test_planning_job_has_no_assets_of_the_project() -> None:
 
 
 def test_planning_always_runs_in_one_process() -> None:
-    """The job ignores a project's multiprocess executor: each process would start Spark."""
+    """The job ignores a project's multiprocess executor, whose processes would each start Spark."""
     project = dg.Definitions(assets=[invoices], executor=dg.multiprocess_executor)
     merged = dg.Definitions.merge(project, definitions())
     assert merged.resolve_job_def("planning").executor_def is dg.in_process_executor

@@ -170,7 +170,7 @@ def test_rows_survive_the_next_revision(
 def test_name_of_the_first_revision_depends_on_every_file(
     another_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change in any file that defines the schema changes the revision's name."""
+    """A change in any file that defines the schema changes the first revision's name."""
     tables = shutil.copytree(Path(models.__file__).parent, another_build / "models")
     monkeypatch.setattr(models, "__file__", str(tables / "__init__.py"))
     names = [migrate.head()]

@@ -19,7 +19,7 @@ def test_group_is_planned_by_the_installed_planner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The planner uses its own Spark, publishes a plan, and consumers follow the plan."""
+    """The installed planner uses its own Spark and publishes a plan, which consumers follow."""
     python = beside_the_tests_own(tmp_path, build("wheel", tmp_path / "dist"))
     home = tmp_path / "dagster"
     home.mkdir()

@@ -12,7 +12,7 @@ from orchestration.shell import run
 def test_failed_run_is_counted_and_the_next_one_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cohorts that do not form one range take two runs: both start, and both count as failed."""
+    """If cohorts form two ranges, two runs are started; both fail, and both are counted."""
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))

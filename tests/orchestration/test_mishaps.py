@@ -122,7 +122,7 @@ def test_clock_that_jumps_an_hour(
     assert row_of(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
-    # Discard the first sample, which may be minutes old: no record has arrived since then.
+    # Discard the first sample. It may be minutes old, and without new records a group seems idle.
     shutil.rmtree(Path(pipeline.settings.warehouse_path) / "samples")
     sample(pipeline, group)
     assert run_requested(pipeline).success
@@ -193,7 +193,7 @@ def database_away(pipeline: Pipeline) -> Iterator[None]:
 def test_outage_of_the_database_for_fifty_minutes(
     pipeline: Pipeline, kafka_topic: KafkaTopic, commit: Commit, join: Join, unique_name: str
 ) -> None:
-    """During the outage, samples are archived; the first sample after it requests a plan.
+    """During an outage, samples are archived; the first sample after the outage requests a plan.
 
     Samples are five minutes apart, so that delays on a slow machine are short in comparison.
     """
@@ -237,13 +237,13 @@ def test_outage_of_the_database_for_fifty_minutes(
     )
     assert run_requested(pipeline).success
     assert_relieved(pipeline, unique_name)
-    assert row_of(pipeline, unique_name)["since"] > now  # none could be stored before
+    assert row_of(pipeline, unique_name)["since"] > now  # the first diagnosis after the outage
 
 
 def test_damaged_sample_files_prevent_no_plan(
     pipeline: Pipeline, make_group: MakeGroup, tmp_path: Path
 ) -> None:
-    """Damaged files of samples are moved to another folder; plans are made from the other files."""
+    """Damaged sample files are moved to another folder, and plans are made without them."""
     trouble, fine = make_group("a", trouble=True), make_group("b", trouble=False)
     pipeline.know(trouble, fine)
     for group in (trouble, fine):
@@ -260,7 +260,7 @@ def test_damaged_sample_files_prevent_no_plan(
     assert len(list((folder / "damaged").iterdir())) == 4
     max(folder.glob("2*/*.parquet")).write_bytes(
         b""
-    )  # damages the sample that requests the run; the run takes another sample
+    )  # the sample that requested the run is damaged; the run takes a new sample
     assert run_requested(pipeline).success
     assert len(list((folder / "damaged").iterdir())) == 5
     assert_relieved(pipeline, trouble)
@@ -269,7 +269,7 @@ def test_damaged_sample_files_prevent_no_plan(
 
 
 def test_full_disk_for_samples_stops_no_analysis(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """The tick reports that the sample cannot be stored, and still names the group to plan."""
+    """If the disk is full, the sampling tick reports this, and still names the group to plan."""
     trouble = make_group("a", trouble=True)
     pipeline.recall(trouble)
     with no_room():

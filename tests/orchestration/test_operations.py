@@ -99,7 +99,7 @@ def test_plan_is_approved_withdrawn_and_rolled_back_to(
 
 
 def test_refused_operation_is_not_retried(pipeline: Pipeline, unique_name: str) -> None:
-    """The job fails with the reason. It is not retried, because a retry would be refused, too."""
+    """A refused job fails with the reason. It is not retried: a retry would be refused, too."""
     result = pipeline.operate("reject", group=unique_name, version=7, reason="no")
     assert not result.success
     (failure,) = (event for event in result.all_events if event.is_step_failure)

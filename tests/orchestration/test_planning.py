@@ -95,7 +95,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["position, or reason"]
 
-    # Fitted to the remaining member, the plan gives it all partitions.
+    # Once fitted to the remaining member, the plan gives this member all partitions.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)
@@ -129,7 +129,7 @@ def test_one_run_covers_a_range_of_cohorts_and_no_other(
         if materialization.asset_key == dg.AssetKey("partition_lag"):
             assert (
                 materialization.metadata["total lag (records)"].value == 190
-            )  # the lag of the partition's own group
+            )  # without the other group's lag
 
 
 def test_invalid_group_does_not_delay_others_and_is_tried_again(

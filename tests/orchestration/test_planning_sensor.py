@@ -41,7 +41,7 @@ def decide(pipeline: Pipeline, group: str, at: datetime) -> None:
 
 
 def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """A tag of the run names two groups and the reasons; the healthy group is left out."""
+    """One run is requested for two groups; a tag of the run has the groups and the reasons."""
     a, b, c = (make_group(name, trouble=name != "b") for name in "abc")
     pipeline.know(a, b, c)
     assert "There is no sample yet" in skipped(pipeline)
@@ -56,7 +56,7 @@ def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group:
 
 
 def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: MakeGroup) -> None:
-    """While a planning run is in progress, the sensor requests none. After a failure, it waits."""
+    """The sensor requests no run while a planning run is in progress, or just after a failure."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)
@@ -76,7 +76,7 @@ def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: 
 def test_request_after_a_decision_is_repeated_later(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """A group that needs a plan gets a run again only some time after its last decision."""
+    """If a group still needs a plan after a decision, another run is requested only later."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)
@@ -114,7 +114,7 @@ def test_missing_brokers_skip_one_tick(
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")
         away.setattr("orchestration.samples.PATIENCE_S", 1.0)
         librdkafka = AdminClient({"bootstrap.servers": "localhost:1", "log_level": 0})
-        by_itself: Any = librdkafka.list_consumer_groups()  # would wait for a minute
+        by_itself: Any = librdkafka.list_consumer_groups()  # waits for a minute
         assert "Kafka does not answer" in str(pipeline.sensor("group_samples").skip_message)
         assert not by_itself.done()
     assert "Sampled 1 groups" in str(pipeline.sensor("group_samples").skip_message)

@@ -1,4 +1,4 @@
-"""The person who launched a run in Dagster is the one in the proxy's header, and no other."""
+"""The actor of a run in Dagster is the person in the proxy's header, whatever a client sends."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def webserver(instance: dg.DagsterInstance, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserver: str) -> None:
-    """The name in the header replaces the actor tag that a client sends.
+    """The name in the proxy's header replaces the actor tag that a client sends.
 
     Without a name in the header, the tag that a client sends becomes empty.
     """

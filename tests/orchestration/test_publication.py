@@ -76,7 +76,8 @@ def test_plan_is_published_after_each_way_to_approve(
 ) -> None:
     """After approval by SQL, command, job or web page, the sensor publishes the plan.
 
-    It requests only an adoption run. For SQL, command and job, an approver's login suffices.
+    The sensor requests a run that observes adoption, and no other run. For SQL, command and job, an
+    approver's login suffices.
     """
     group, plan = proposed.group, pipeline.only_version(proposed.group)
     pipeline.know(f"{group}-other", group)
@@ -158,7 +159,7 @@ def test_plan_of_a_group_without_a_partition_is_published(
 def test_plan_topic_exists_before_the_first_plan(
     pipeline: Pipeline, unique_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Publishing creates the topic even with nothing to send, so plan followers can read it."""
+    """Followers can read the plan topic early: it is created even if there is nothing to send."""
     monkeypatch.setenv("FAIRLEAD_KAFKA__PLAN_TOPIC", unique_name)
     assert publish_groups(pipeline.store, [unique_name], load_settings()) == ({}, [])
     admin = AdminClient(pipeline.settings.kafka.librdkafka())

@@ -39,7 +39,7 @@ def tick(
 
 
 def test_schedule_requests_one_run_over_all_cohorts(instance: dg.DagsterInstance) -> None:
-    """The request is for the range from the first to the last cohort that was added to Dagster."""
+    """One run is requested: for the range from the first to the last cohort added to Dagster."""
     (request,) = tick(instance, "c", "a", "b").run_requests or ()
     assert request.partition_key is None
     assert request.tags["dagster/asset_partition_range_start"] == "c"

@@ -167,7 +167,7 @@ def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
 
 
 def test_asset_shows_a_plans_later_state(pipeline: Pipeline, migrated: str) -> None:
-    """After a plan is rejected, the sensor `plan_life` reports this in the asset, once."""
+    """If a plan is rejected, the sensor `plan_life` adds one observation to the asset."""
     store_week(migrated)
     pipeline.know("billing")
     pipeline.store.reject("billing", 1, reason="not today", actor="kim")

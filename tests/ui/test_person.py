@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 #: Labels that a new user clicks in the pinned version of Dagster.
 LINEAGE, MATERIALIZE, CHOOSE = "Lineage", "Materialize all", "Select a partition or create one"
 LAUNCH, LAUNCH_RUN = "Launch backfill", "Launch 1 run"
-#: JavaScript that checks the page and returns violations only. Passed checks would be thousands.
+#: JavaScript that checks the page and returns only violations, not the thousands of passed checks.
 VIOLATIONS = "axe.run({resultTypes: ['violations']}).then(found => found.violations)"
 #: Page to open while waiting, because Dagster's pages send several requests a second.
 NOWHERE = "about:blank"
@@ -34,7 +34,7 @@ PAPER_PX = 718
 def test_person_plans_reviews_approves_and_sees_the_plan_followed(
     around: Surroundings, page: Page
 ) -> None:
-    """From the asset graph until consumers follow the plan: only clicks, and a typed reason."""
+    """A new user gets consumers to follow a plan, only with clicks and one typed reason."""
     group = around.group
     eventually(lambda: group in around.cohorts(), f"{group} found")
 

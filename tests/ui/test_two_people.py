@@ -43,8 +43,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 SECRET = "s" * 40
 LEASE = timedelta(seconds=3)
-#: Duration of the freeze. Plan followers keep a plan for a minute after its lease, because clocks
-#: may differ. In the long form they would fall back if the lease were not renewed.
+#: Duration of the freeze. Because clocks may differ, followers keep a plan for a minute after its
+#: lease. Therefore only the long form shows that the lease is renewed during the freeze.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
 NAMES = ("worker-1", "worker-2")
@@ -241,7 +241,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team.propose("s1", FIRST)
     step(kim, f"{review}1", "Approve", "Approve", reason="it relieves worker-1")
     expect(kim.get_by_text("another person must request the same")).to_be_visible()
-    # Requests of one person count once, with the reason of the first.
+    # Two requests of one person count as one, with the reason of the first.
     again = {"reason": "once more", "stored": "it relieves worker-1"}
     step(kim, f"{review}1", "Approve", "Approve", **again)
     team.work()

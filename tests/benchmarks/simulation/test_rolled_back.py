@@ -26,7 +26,7 @@ def handovers(scenario: Scenario, hours: float, planner: str = PLANNER) -> tuple
 
 @pytest.mark.parametrize("name", form(short=["crowded-skew"], long=[*MISLED]))
 def test_harmful_plan_is_rolled_back(name: str) -> None:
-    """All moves are reverted within 20 minutes, and no other plan follows."""
+    """All moves of a harmful plan are reverted within 20 minutes, and no other plan follows."""
     plan, back, *later = handovers(MISLED[name](SEED), hours=5.0 if name == "turned" else 0.8)
     assert plan.planned
     assert isinstance(back, TakenBack)
@@ -36,7 +36,10 @@ def test_harmful_plan_is_rolled_back(name: str) -> None:
 
 
 def test_plan_that_puts_another_member_behind_is_rolled_back() -> None:
-    """Hours after the first rollback, a second plan makes another member fall behind."""
+    """A plan is rolled back even if there was a rollback hours before.
+
+    The second plan makes another member fall behind.
+    """
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
     assert plan.planned
     assert isinstance(back, TakenBack)
@@ -46,7 +49,7 @@ def test_plan_that_puts_another_member_behind_is_rolled_back() -> None:
 
 
 def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
-    """After a member restarts, its speeds before and after a plan cannot be compared."""
+    """If a member restarts after a plan, the plan is not rolled back: speeds cannot be compared."""
     misled = MISLED["crowded-skew"](SEED)
     restart = (MemberChange(1000.0, 3, joins=False), MemberChange(1100.0, 3, joins=True))
     done = handovers(replace(misled, changes=restart), hours=0.5)
@@ -55,7 +58,7 @@ def test_a_plan_before_a_restart_is_not_rolled_back() -> None:
 
 
 def test_a_slowdown_of_all_members_is_no_regression() -> None:
-    """If all partitions become expensive right after a plan, it is not rolled back."""
+    """If all partitions become expensive right after a plan, the plan is not rolled back."""
     skew = replace(MISLED["crowded-skew"](SEED), spoils=())
     costs = TrueCosts(expensive=(Expensive(3.0, from_s=930.0),))
     done = handovers(replace(skew, costs=costs), hours=0.6)

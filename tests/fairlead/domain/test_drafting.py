@@ -101,9 +101,9 @@ def test_draft_has_the_chosen_candidate_and_its_changes() -> None:
 
 
 def test_forecast_of_other_plans_equals_that_of_the_analysis() -> None:
-    """The draft's forecast for the present owners is that of the analysis.
+    """The draft's forecast for the present owners equals the forecast of the analysis.
 
-    Members commit rarely: records that they have read since do not count as lag.
+    Members commit rarely. Records that they have read since the last commit are not lag.
     """
     draft = decide(snapshot(TWO, [100, 60, 5], commits_every=4))
     assert isinstance(draft, PlanDraft)
@@ -184,7 +184,7 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
 
 
 def test_group_with_a_broker_assignor_gets_topic_ids_and_advice() -> None:
-    """If brokers assign, the draft has topic ids, and its evidence has advice on the assignor."""
+    """If brokers assign and ignore plans, the draft has topic ids, and advice in its evidence."""
     draft = decide(
         snapshot(
             TWO, [100, 60, 5], group_type="consumer", protocol="uniform", topic_ids=["dG9waWM"]

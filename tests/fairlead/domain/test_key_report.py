@@ -1,4 +1,4 @@
-"""Reports about keys, partitioners and more partitions, from logs with known keys."""
+"""Reports on keys, partitioners and the effect of more partitions, from logs with known keys."""
 
 from collections import Counter
 from zlib import crc32
@@ -28,7 +28,7 @@ def by_chance(key: bytes, count: int) -> int:
 
 
 def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Log:
-    """Distribute keys to partitions, null keys in turn; return each partition's keys."""
+    """Return each partition's keys; null keys go to one partition after the other."""
     partitions: Log = [[] for _ in range(count)]
     for number, key in enumerate(keys):
         partitions[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]
@@ -49,7 +49,7 @@ def read(log: Log, records: int, runs: int = 2_400, seed: int = 0) -> RecordSamp
 
 
 def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None]:
-    """Return random keys of a Zipf distribution; `giant` is added to the share of the first key."""
+    """Return random keys that follow Zipf's law; `giant` is added to the first key's share."""
     random = np.random.default_rng(3)
     weights = 1 / np.arange(1, 5_001) ** exponent
     weights *= (1 - giant) / weights.sum()
@@ -59,9 +59,9 @@ def drawn(number: int, exponent: float, giant: float = 0.0) -> list[bytes | None
 
 @pytest.mark.parametrize("exponent", [0.8, 1.1])
 def test_intervals_contain_nine_of_ten_true_shares(exponent: float) -> None:
-    """Intervals of the ten heaviest keys contain the true share in at least 85 % of cases.
+    """At least 85 % of the intervals for the ten heaviest keys contain the key's true share.
 
-    Twelve samples, each of a twentieth of the records, are taken.
+    The intervals are from twelve samples, each of a twentieth of the records.
     """
     keys = drawn(100_000, exponent)
     truth = {key: count / len(keys) for key, count in Counter(keys).most_common(10)}
@@ -116,7 +116,7 @@ def test_partitioner_is_recognised(place: object, count: int, name: str) -> None
 
 @pytest.mark.parametrize(("place", "count"), [(by_murmur2, 12), (by_crc32, 12), (by_murmur2, 9)])
 def test_load_of_more_partitions(place: object, count: int) -> None:
-    """From a fifth of the records, loads are right within 6 %; null keys are spread evenly."""
+    """From a fifth of the records, loads of more partitions are estimated within 6 %."""
     keys = drawn(100_000, 0.8) + [None] * 9_000
     shares = KeyShares(read(logs(keys, 6, place), 20_000))
     real = np.array([len(each) for each in logs(keys, count, place)])
@@ -124,7 +124,7 @@ def test_load_of_more_partitions(place: object, count: int) -> None:
 
 
 def test_verdicts() -> None:
-    """The verdict names a giant key, missing keys, or a number of partitions that helps."""
+    """The verdict is: a giant key, missing keys, or a number of partitions that would help."""
     sample = read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)
     giant = key_report(KeyShares(sample), show_keys=True)
     assert "One key alone is 3" in giant["verdict"]
@@ -155,7 +155,7 @@ def readers(
 
 
 def test_smallest_number_of_partitions_that_consumers_can_take() -> None:
-    """Four partitions instead of two suffice for the consumers; both scenarios have a forecast."""
+    """The report recommends four partitions instead of two, with a forecast for either number."""
     keys = drawn(60_000, 0.3)
     shares = KeyShares(read(logs(keys, 2), 30_000))
     report = key_report(shares, readers=readers(4, 400.0, 2))

@@ -1,4 +1,4 @@
-"""The table of reconciliation steps: from any state, steps come to an end and do no harm."""
+"""Reconciliation steps of a group: from any state, they come to an end and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ KINDS: Final[Sequence[Kind | None]] = (None, "plan", "withdrawn")
 
 @st.composite
 def situations(draw: st.DrawFn) -> Situation:
-    """Draw a possible state of a group."""
+    """Return a random possible state of a group."""
     on_its_way, approved = draw(st.sampled_from(KINDS)), draw(st.booleans())
     followed = "plan" if on_its_way == "withdrawn" else draw(st.sampled_from(KINDS))
     published = followed == "plan"

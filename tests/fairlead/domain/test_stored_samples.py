@@ -42,7 +42,7 @@ def sample(minute: int, forecast_time_lag_s: float | None) -> StoredSample:
 def test_samples_that_differ_are_stored(
     minute: int, changes: dict[str, Any], *, stored: bool
 ) -> None:
-    """A sample is stored if it differs, or is the first in 15 minutes or with a forecast."""
+    """A sample is stored if values have changed, if it has the first forecast, or after 15 min."""
     newest = replace(sample(minute, 2.0), **changes)
     last = LastStored(sample(0, 2.0).at, digest=1, known=True)
     assert newest.is_news(last) == stored

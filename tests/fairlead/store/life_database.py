@@ -1,4 +1,4 @@
-"""Plans of groups in the database, changed over the connections of several people.
+"""Plans in a real database, changed by several people, each with a connection of their own.
 
 Belongs here: applying an operation of `life_model` to the database, and returning its result.
 Belongs elsewhere: the expected result (`life_model`).
@@ -45,7 +45,7 @@ HELD: Final = """
 
 @dataclass
 class Database:
-    """A database with a connection for each person who works on plans.
+    """A database, and a connection to it for each person who works on plans.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Database:
         self.sql = {who: psycopg.connect(url, autocommit=True) for who, url in self.urls.items()}
 
     def apply(self, operation: Operation, group: str) -> str:
-        """Apply an operation to a group; return its result, or the error's code or class."""
+        """Apply an operation; return the result, or the error's SQLSTATE or class name."""
         attempts: dict[type[Operation], Callable[[Any, str], str]] = {
             Propose: self._propose,
             Decide: self._decide,
@@ -129,7 +129,7 @@ class Database:
         wanted = PublishRequest(group, approved[0].version, lease_until=LEASE_UNTIL)
         with outbox.turn("plans", 0) as turn:
             entries = turn.add([wanted])
-        if not entries:  # for example because the plan has expired meanwhile
+        if not entries:  # the state has changed meanwhile; for example, the plan has expired
             return self._send(operation, group)
         return self._settle(outbox, entries[0], operation.how, done="sent")
 
@@ -150,7 +150,7 @@ class Database:
         return self._settle(outbox, entries[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
-        """Return an outbox with the right to send, which it gets by locking the partition once."""
+        """Lock the plan topic's partition once, so that `store` may send; return the outbox."""
         outbox = Outbox(store.engine)
         with outbox.turn("plans", 0):
             return outbox
@@ -194,7 +194,7 @@ class Database:
         return "done"
 
     def held(self, group: str) -> tuple[list[Any], dict[str, int | None]]:
-        """Return a group's versions, and the version that was decided on at each snapshot."""
+        """Return the rows of a group's versions, and {snapshot: version that was stored for it}."""
         reader = self.sql[SUPERUSER]
         decided = reader.execute(
             "SELECT snapshot_id, version FROM fairlead.decision WHERE group_id = %s", [group]

@@ -1,4 +1,4 @@
-"""A simple model of the life of plans, with which the database is compared.
+"""A simple model of the states of plans; tests compare the database with it.
 
 Belongs here: the operations on a group's plans, and their expected results. Belongs elsewhere:
 applying them to the database (`life_database`).
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.domain.identity import FourEyes
 
-#: By state: the states that may follow.
+#: State of a plan -> states that may follow.
 STEPS: Final = {
     "proposed": {"approved", "rejected", "expired"},
     "approved": {"sending", "stale"},
@@ -86,7 +86,7 @@ class Step(Operation):
 
 @dataclass(frozen=True)
 class Tamper(Operation):
-    """Try to change values that are written once, with SQL."""
+    """Try to change, with SQL, values that must never change."""
 
     statement: str
 
@@ -108,13 +108,13 @@ class Version:
 
     @property
     def void(self) -> bool:
-        """Whether the plan has expired, so that it cannot be approved."""
+        """Whether the plan has expired and therefore cannot be approved."""
         return self.expires_in is not None and self.expires_in < 0
 
 
 @dataclass
 class Group:
-    """A group's versions, its unfinished send, and the version decided on at each snapshot."""
+    """A group's versions, its unfinished send, and {snapshot: version that was stored for it}."""
 
     versions: list[Version] = field(default_factory=list)
     on_its_way: tuple[str, Version] | None = None
@@ -184,7 +184,7 @@ class Group:
         if operation.how == "stale":
             approved[0].states.append("stale")
             return "stale"
-        if self._in("sending"):  # only after a manual step
+        if self._in("sending"):  # happens only after an event was inserted with SQL
             return "IntegrityError"
         approved[0].states.append("sending")
         self.on_its_way = ("plan", approved[0])

@@ -61,7 +61,7 @@ def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act
 
 
 def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
-    """The event has the person's name and the server's login; the action has the proof."""
+    """The event has the person's name and the web server's login; the action has the token's id."""
     plan = proposed()
     approval = wanted("approve", plan)
     act(web, approval)
@@ -77,7 +77,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     web: Engine, proposed: Propose, store_url: str, *, owned: bool
 ) -> None:
-    """If the policy or the owner's table requires database users, pages only reject or freeze."""
+    """If a policy or the table `four_eyes` requires database users, pages cannot approve."""
     if owned:
         with psycopg.connect(store_url) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -118,7 +118,7 @@ def test_agreement_lasts_a_day(
 
 
 def test_texts_of_an_action_are_limited(web: Engine, proposed: Propose) -> None:
-    """Names, proofs and reasons beyond a maximum length are refused: they could fill the disk."""
+    """Long names, proofs of identity and reasons are refused, because they could fill the disk."""
     plan, bounds = proposed(), {"who": 200, "proof": 200, "reason": 2000}
     for text, most in bounds.items():
         with pytest.raises(PlanStateError, match=f"{most:,} characters at most"):
@@ -152,7 +152,7 @@ def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Prop
 def test_requested_rollback_is_made_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """The new version refers to the request; the requester counts as one of two people."""
+    """A rollback refers to its request; the requester can be one of its two approvers."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")

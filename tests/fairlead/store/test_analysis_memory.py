@@ -1,4 +1,4 @@
-"""The memory of the analysis: capacities of members, and diagnoses with their periods."""
+"""What the analysis remembers of a group: members' capacities, diagnoses, plan requests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,14 +52,14 @@ def rows(engine: Engine) -> Callable[[str], list[dict[str, Any]]]:
 
 
 def test_capacities_are_stored_with_the_decision(store: PlanStore, draft: MakeDraft) -> None:
-    """Capacities are stored with a decision, and read unchanged for the requested groups."""
+    """A decision's capacities are stored, and returned only for their own group."""
     record_decision(store, draft(findings=SICK))
     assert store.memories(["orders", "billing"]).capacities == {"orders": SICK.capacities}
     assert store.memories(["billing"]).capacities == {}
 
 
 def test_newer_capacities_replace_older_ones(store: PlanStore, no_plan: Decision) -> None:
-    """A new decision replaces all capacities of its group, and those of no other group."""
+    """A new decision replaces all capacities of its own group, but not those of other groups."""
     other = replace(no_plan, group="billing", findings=SICK)
     store.record_decisions([replace(no_plan, findings=SICK), other])
     now = {"orders-2": Capacity(99.0, measured=True, at=SNAPSHOT_AT.timestamp() + 60)}
@@ -81,7 +81,7 @@ def test_decision_without_findings_forgets_nothing(store: PlanStore, no_plan: De
 def test_changes_of_the_diagnosis_are_rows(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """An unchanged diagnosis extends its row; a different diagnosis starts a new row."""
+    """If a diagnosis stays the same, its row gets a later end; otherwise, a row is added."""
     seen = [
         WELL,
         WELL,
@@ -120,9 +120,9 @@ def test_earlier_or_repeated_samples_change_no_diagnosis(
 
 
 def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
-    """A repeated request keeps its start, and a different request replaces it.
+    """If samples repeat a plan request, its start is kept; a different request replaces it.
 
-    A sample without a request ends the request.
+    A sample without a request ends the earlier request.
     """
     slow, hot = (PlanRequest(what, "late") for what in ("slow", "hot"))
     for minute, request in enumerate([slow, slow, hot, None, hot]):
@@ -140,14 +140,14 @@ def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
 
 
 def test_old_plan_request_does_not_count(store: PlanStore) -> None:
-    """The age of a request is measured by the database's clock, not by the planner's."""
+    """An old plan request is ignored; its age is measured by the database's clock."""
     store.record_findings({"orders": (SNAPSHOT_AT, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, EVER)] == ["orders"]
     assert standing_requests(store.engine, timedelta(minutes=3)) == {}
 
 
 def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) -> None:
-    """The decision of a planning run does not end the request of a sample."""
+    """A planning run's decision does not end the plan request that a sample has made."""
     request = PlanRequest("slow", "late")
     store.record_findings({"orders": (SNAPSHOT_AT - MINUTE, SICK)}, {"orders": request})
     for number, findings in enumerate((SICK, WELL)):
@@ -162,7 +162,7 @@ def test_planning_run_keeps_plan_requests(store: PlanStore, draft: MakeDraft) ->
 def test_sample_from_a_fast_clock_is_replaced_by_the_next(
     store: PlanStore, rows: Callable[[str], list[dict[str, Any]]]
 ) -> None:
-    """A sample with a future time is dated by the database's clock; the next sample replaces it."""
+    """A sample with a future time gets the database's time, so the next sample can replace it."""
     ahead = datetime.now(UTC) + timedelta(hours=1)
     store.record_findings({"orders": (ahead, SICK)}, {"orders": PlanRequest("slow", "late")})
     assert [*standing_requests(store.engine, timedelta(minutes=30))] == ["orders"]

@@ -1,4 +1,4 @@
-"""Costs of a run: rows of its own groups only, and a constant number of statements."""
+"""A run uses only rows of its own groups, and few SQL statements for any number of groups."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def plans(publish: Callable[..., StoredPlan], propose: Callable[..., StoredPlan]
 def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
     store: PlanStore, engine: Engine, draft: MakeDraft
 ) -> None:
-    """No statement of a run touches rows of other groups."""
+    """A run for one of twelve groups neither reads nor writes rows of the others."""
     group = GROUPS[:1]
     with counted(engine) as rows:
         (published,) = store.in_state("published", groups=group)
@@ -60,11 +60,11 @@ def test_a_run_of_one_group_reads_and_writes_rows_of_one_group(
         at = SNAPSHOT_AT + timedelta(minutes=30)
         record_decision(store, draft("s3", group=group[0], snapshot_at=at))
     assert rows
-    assert max(rows) <= 3  # a decision has two rows of metrics and two candidates
+    assert max(rows) <= 3  # a decision is stored with two rows of metrics, and two of candidates
 
 
 def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engine) -> None:
-    """If nothing is pending, the outbox runs a single query."""
+    """If nothing waits to be sent, the outbox runs a single query."""
     with counted(engine) as rows:
         assert store.outbox().outstanding() == []
     assert len(rows) == 1
@@ -74,7 +74,7 @@ def test_no_pending_entry_needs_no_query_of_plans(store: PlanStore, engine: Engi
 def test_many_groups_take_as_many_statements_as_one(
     store: PlanStore, engine: Engine, no_plan: Decision
 ) -> None:
-    """Decisions, adoption and ending leases take as many statements for 12 groups as for one."""
+    """For 12 groups, a run needs as many statements as for one group."""
 
     def run(groups: list[str], minute: int) -> int:
         at = SNAPSHOT_AT + timedelta(hours=1, minutes=minute)

@@ -51,7 +51,7 @@ def proposed(propose: Plans, *versions: Owners) -> None:
 
 
 def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) -> None:
-    """`plan_diff` lists the partitions whose owners differ, for random owners and odd names."""
+    """`plan_diff` lists exactly the partitions whose owners differ, also for odd names."""
     random = np.random.default_rng(5)
     names = ["a", "b-1", 'c"0,1-2', "größer, 更大", "d\\u0041"]
     topics = ["t", "orders-eu", "t.0-3,7"]

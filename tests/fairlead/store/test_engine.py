@@ -29,7 +29,7 @@ def test_driver_is_psycopg_3_for_any_url(scheme: str) -> None:
     "url", ["mysql://u:hunter2@h/db", "hunter2", "postgresql://u:hunter2@h:x/"]
 )
 def test_invalid_url_is_refused_without_repeating_it(url: str) -> None:
-    """The error does not repeat the URL, which may contain a password."""
+    """The error for an invalid URL does not repeat the URL, which may contain a password."""
     with pytest.raises(ConfigurationError) as error:
         create_store_engine(url)
     assert "hunter2" not in str(error.value)
@@ -46,7 +46,7 @@ def test_password_with_an_at_sign_is_refused(secret: str) -> None:
 
 
 def test_error_of_an_absent_database_has_no_password() -> None:
-    """The error is transient and names the host, but not the password."""
+    """If no database answers, the error is transient and names the host, but not the password."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -81,7 +81,7 @@ def listed_user(services: Services, unique_name: str) -> Iterator[str]:
 
 
 def refusal_of(url: str) -> FairleadError | None:
-    """Return the error when connecting to a database; None if there is none."""
+    """Connect to a database; return the error, or None if there is none."""
     engine = create_store_engine(url)
     try:
         with transaction(engine):
@@ -94,7 +94,7 @@ def refusal_of(url: str) -> FairleadError | None:
 
 @pytest.mark.postgres
 def test_error_of_a_wrong_database_password(services: Services, listed_user: str) -> None:
-    """The error is permanent; it names the user and the setting, but not the password."""
+    """A wrong password is a permanent error that names the user and the setting."""
     wrong = services.postgres_url.replace("postgres@", f"{listed_user}:hunter2@")
     absent = services.postgres_url.replace("postgres@", f"{listed_user}@")
     eventually(lambda: refusal_of(absent) is not None, "the server has read its file again")
@@ -110,7 +110,7 @@ def test_error_of_a_wrong_database_password(services: Services, listed_user: str
 
 @pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
-    """The error names the unknown option, without a traceback."""
+    """A misspelt option in the URL is an error that names the option, without a traceback."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)

@@ -30,7 +30,7 @@ def test_step_that_commits_after_later_ones_is_read_once(
 
 
 def test_foreign_cursor_starts_from_the_beginning(store: PlanStore, draft: MakeDraft) -> None:
-    """With an invalid cursor, or a cursor of another database, all steps are read."""
+    """If a cursor is invalid or from another database, all steps are read."""
     record_decision(store, draft())
     store.reject("orders", 1, reason="not today")
     for cursor in (None, "2026-01-31T12:00:00+00:00", "999999999:999999999:"):

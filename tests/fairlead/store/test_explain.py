@@ -1,4 +1,4 @@
-"""Common queries use indexes and read single days; they do not read whole tables."""
+"""Common queries do not read whole tables, but use indexes or the table partition of a day."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString
@@ -118,7 +118,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_query_uses_an_index(filled: Engine, question: str) -> None:
-    """No query scans a table; a query for one hour reads only the partition of its day."""
+    """No query scans a table; a query about one hour reads only the table partition of the day."""
     with transaction(filled) as connection:
         explained = connection.execute(text(f"EXPLAIN (FORMAT JSON) {QUESTIONS[question]}"))
         (plan,) = explained.scalar_one()

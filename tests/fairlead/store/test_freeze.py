@@ -1,4 +1,4 @@
-"""Freezes: which plans wait and which do not, who ends a freeze, and races with senders."""
+"""Freezes: which plans wait, who may end a freeze, and freezes during a publication."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +40,7 @@ def add_all(store: PlanStore, wanted: Sequence[PublishRequest]) -> list[OutboxEn
 
 
 def by_hand(engine: Engine) -> None:
-    """Record that a plan is about to be sent, without checking freezes, like an old planner."""
+    """Record that a plan is about to be sent, without the planner's own check for freezes."""
     row = {"group_id": "orders", "kind": "plan", "version": 1, "epoch": 1}
     with transaction(engine) as connection:
         connection.execute(insert(OutboxRow), [row | {"lease_until": LEASE_UNTIL}])
@@ -50,7 +50,7 @@ def by_hand(engine: Engine) -> None:
 def test_approved_plan_waits_until_the_unfreeze(
     store: PlanStore, approve: Plans, group: str | None
 ) -> None:
-    """An approved plan is not sent while its group, or all groups, are frozen, but afterwards."""
+    """An approved plan is sent only after the freeze of its group, or of all groups, has ended."""
     approve()
     freeze_plans(store.engine, group, reason="incident", actor="kim")
     assert [(freeze.group, freeze.reason) for freeze in read_freezes(store.engine)] == [
@@ -80,9 +80,9 @@ def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plan
 def test_next_step_of_a_group_respects_its_freeze(
     store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """The next step is to wait for the unfreeze only if a new version is approved.
+    """The displayed next step is to wait for the unfreeze only if a new version is approved.
 
-    A rollback, or a version that is not approved, does not wait for it.
+    Proposed versions can be decided on during a freeze, and rollbacks are sent.
     """
 
     def says() -> str:
@@ -107,7 +107,7 @@ def test_next_step_of_a_group_respects_its_freeze(
 def test_work_during_a_freeze(
     store: PlanStore, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """Published plans can be renewed, rolled back and withdrawn; open sends are completed."""
+    """During a freeze, leases are renewed, and rollbacks, withdrawals and open sends work."""
     publish()
     approve("s2")
     (on_its_way,) = add_entries(store, version=2)
@@ -156,7 +156,7 @@ def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated
 def test_freeze_waits_for_uncommitted_entries(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """A freeze returns only after an open transaction that sends a plan has ended."""
+    """If a transaction is about to send a plan, a freeze waits until the transaction ends."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with Outbox(store.engine).turn("plans", 0) as turn:
@@ -170,7 +170,7 @@ def test_freeze_waits_for_uncommitted_entries(
 
 @pytest.mark.parametrize("function", ["freeze", "act_as"])
 def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) -> None:
-    """A freeze waits longer for its lock than Postgres lets a sender's transaction idle."""
+    """A freeze waits longer than the time after which Postgres ends a sender's idle transaction."""
     longer = text(
         "SELECT split_part(setting, '=', 2)::interval > CAST(:hangs AS interval)"
         " FROM pg_proc, unnest(proconfig) setting"
@@ -185,7 +185,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 def test_entry_waits_for_an_uncommitted_freeze(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """A sender waits until an open freeze is committed, and then sends nothing."""
+    """A sender waits until another transaction has committed a freeze; then it sends nothing."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
@@ -228,7 +228,7 @@ def test_open_global_freeze_delays_no_lease_renewal(
 def test_only_an_approver_unfreezes_under_four_eyes(
     approve: Plans, propose: Plans, login: Login, store_as: StoreAs
 ) -> None:
-    """Under four eyes, planners and approvers can freeze, but only approvers can unfreeze."""
+    """If a group needs four eyes, planners may freeze it, but only approvers may unfreeze it."""
     planner = store_as(login("fairlead_planner")).engine
     approver = store_as(login("fairlead_approver")).engine
     reader = store_as(login("fairlead_reader")).engine
@@ -248,7 +248,7 @@ def test_only_an_approver_unfreezes_under_four_eyes(
 
 
 def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
-    """Errors: an unknown group, no or too long a reason, no freeze to end, deletion of an event."""
+    """Refused: an unknown group, a missing or long reason, no freeze to end, a deleted event."""
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

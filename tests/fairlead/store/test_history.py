@@ -64,7 +64,7 @@ def at(propose: Plans) -> Any:
 def test_topics_that_a_group_left_are_listed_last(
     store: PlanStore, engine: Engine, at: Any
 ) -> None:
-    """Topics that the group has left come last in the list, and are not part of sums."""
+    """Topics that the group has left are listed last, and sums do not include them."""
     lag = lag_table("s1", at, "orders", partitions=4)
     gone = lag.column_names.index("status")
     statuses = pa.array(["OK", "OK", None, None])
@@ -110,7 +110,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
 def test_rollback_has_the_age_of_its_lag(
     engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
 ) -> None:
-    """The group's figures have the time of the snapshot from which a rollback was computed."""
+    """A rollback uses an older snapshot's lag, which is not shown as the group's newest lag."""
     plan = publish()
     propose("s2")
     propose(
@@ -147,7 +147,7 @@ def test_plan_history_has_a_row_for_each_version(
     no_plan: Decision,
     metrics: Callable[..., dict[str, Any]],
 ) -> None:
-    """A row has the approver, the moves, and figures before, as predicted, and as achieved."""
+    """A row has the approver, the moves, and figures: before the plan, predicted and achieved."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(

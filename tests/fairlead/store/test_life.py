@@ -1,4 +1,4 @@
-"""The database enforces the life of a plan, whichever program or person writes."""
+"""The database refuses invalid changes of a plan's state, whoever makes them."""
 
 from collections.abc import Callable, Iterator
 
@@ -98,7 +98,7 @@ def test_rows_of_a_plan_cannot_be_deleted_or_updated(
 
 
 def test_wrong_hash_of_a_document_is_refused(by_hand: psycopg.Connection, propose: Plans) -> None:
-    """A document that does not match its hash is refused even if triggers are off."""
+    """The database refuses a document with a wrong hash, even if triggers are disabled."""
     propose()
     by_hand.execute("SET session_replication_role = replica")
     with pytest.raises(psycopg.errors.CheckViolation, match="plan_sha256_check"):

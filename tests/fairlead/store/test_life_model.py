@@ -59,7 +59,7 @@ TAMPERING: Final = (
 groups = st.sampled_from(["orders", "billing"])
 planners = st.sampled_from(PLANNERS)
 everybody = st.sampled_from([*PLANNERS, *PLANNERS, APPROVER])
-#: Version of an operation, counted back from the newest (0); -1: a version that does not exist.
+#: Version to operate on: 0 is the newest, 1 the one before it; -1 does not exist.
 versions = st.sampled_from([0, 0, 0, 0, 1, 2, -1])
 proposals = st.builds(
     Propose,
@@ -80,7 +80,7 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: Next operation of a group without a plan, with a proposed plan, and with an approved plan.
+#: Next operation on a group that has no plan, a proposed plan, or an approved plan.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,
@@ -105,7 +105,7 @@ operations = st.one_of(
 
 
 class Lives(RuleBasedStateMachine):
-    """Random operations on two groups, one after the other or two at once."""
+    """Random operations on two groups: one after the other, or two at the same time."""
 
     database: Database
 
@@ -149,7 +149,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(group=groups, pair=st.tuples(operations, operations))
     def do_at_once(self, group: str, pair: tuple[Operation, Operation]) -> None:
-        """Apply two operations at once; one of their two orders must give the same results."""
+        """Apply two operations at once; the results must be as if one had followed the other."""
         this, other = (self.named(operation, group) for operation in pair)
         before = expected(self.model[group])
         with ThreadPoolExecutor(2) as pool:
@@ -167,14 +167,14 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on this group; convert a version counted back to its number."""
+        """Return the operation on this group, with the number of the version that it means."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Apply `Expire` to the model's other group too: the database expires all due plans."""
+        """Apply `Expire` to the model's other group, because the database does so, too."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:
@@ -187,7 +187,7 @@ class Lives(RuleBasedStateMachine):
             assert self.seen(group) == expected(model)
 
     def seen(self, group: str) -> tuple[list[Any], dict[int, int | None]]:
-        """Return a group's values in the database, in the form of `expected`."""
+        """Return a group's values from the database, in the format of `expected`."""
         held, decisions = self.database.held(f"{group}-{self.life}")
         versions = []
         for version, four_eyes, again, state, document, sha256, states, named in held:
@@ -214,11 +214,11 @@ def test_database_agrees_with_the_model(
     store_as: StoreAs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Any operations by any user, in sequence or concurrent, have the model's results."""
+    """Whatever operations users apply, even at the same time, the results are the model's."""
     for module in (
         "shared_statements",
         "outbox",
-    ):  # another session may hold a lock for a long time
+    ):  # on a slow machine, another session may hold a lock for long
         monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}

@@ -1,4 +1,4 @@
-"""Memories of groups: publications, and few imports."""
+"""What the store remembers of groups: times of publications. Reading it needs few imports."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 def test_times_of_publications_are_read(
     store: PlanStore, publish: Callable[..., StoredPlan]
 ) -> None:
-    """`changes` has the times of a group's publications; groups without any are missing."""
+    """`changes` maps groups to the times of their publications, and omits groups without any."""
 
     def changed() -> dict[str, Sequence[datetime]]:
         memories = store.memories(["orders", "billing"])

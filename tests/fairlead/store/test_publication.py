@@ -1,4 +1,4 @@
-"""The outbox: locks of partitions, lost locks, and epochs."""
+"""The outbox: locks of the plan topic's partitions, and epochs of plans."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,7 +31,7 @@ def last_turn(store: PlanStore) -> PartitionLock:
 
 
 def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
-    """While a publisher holds one partition's lock, another partition can be locked."""
+    """While one partition of the plan topic is locked, only the other partitions can be locked."""
     with Outbox(store.engine).turn("plans", 0), psycopg.connect(store_url) as other:
         other.execute("SET lock_timeout = '100ms'")
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
@@ -43,7 +43,7 @@ def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str)
 def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     store: PlanStore, approve: Plans, how: Callable[..., None]
 ) -> None:
-    """A frozen publisher cannot mark a plan as failed after another publisher had the lock."""
+    """A publisher cannot mark a plan as failed if another publisher has had the lock meanwhile."""
     approve()
     (entry,) = add_entries(store)
     outbox, lost = Outbox(store.engine), last_turn(store)
@@ -56,7 +56,7 @@ def test_publisher_that_lost_its_lock_cannot_record_a_failure(
 
 
 def test_epoch_increases_only_after_a_withdrawal(store: PlanStore, approve: Plans) -> None:
-    """Versions have the same epoch until a withdrawal; the next version has a higher one."""
+    """Versions have the same epoch; only the first version after a withdrawal has a higher one."""
     outbox, epochs = Outbox(store.engine), []
     records: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
     for version, kind in records:

@@ -1,4 +1,4 @@
-"""Retention: dropping old days of every history, and rows that are no longer needed."""
+"""Retention: old days of all histories and unneeded rows are deleted."""
 
 import dataclasses
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> N
 
 
 def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> None:
-    """If new days are written while old ones are dropped, no new row is lost."""
+    """If rows of new days are inserted while old days are dropped, all new rows are kept."""
     with transaction(engine) as connection:
         connection.execute(text("ALTER FUNCTION fairlead.prune_history SET lock_timeout = 0"))
     for number in range(1, 6):
@@ -105,7 +105,7 @@ def test_writers_and_prunes_at_once_go_on(store: PlanStore, engine: Engine) -> N
             pool.submit(prune, engine, NOON - timedelta(days=5 - number)) for number in range(1, 6)
         ]
         assert list(pool.map(write, "abcd")) == [10] * 4
-        # Two prunes at once may each drop the same day, from different histories.
+        # Two simultaneous prunes may drop the same day, but in different histories.
         gone = {day.day for future in prunes for day in future.result().days}
     assert gone == {date(2026, 1, number) for number in range(5, 10)}
     assert [day.day for day in history_days(engine)] == [date(2026, 1, n) for n in range(10, 15)]
@@ -129,7 +129,7 @@ def test_prune_gives_up_if_a_reader_does_not_end(three_days: PlanStore, engine: 
 def test_every_history_is_pruned_and_plans_keep_results(
     store: PlanStore, engine: Engine, publish: Plans, no_plan: Decision
 ) -> None:
-    """Three of ten days are kept in each history; results of plans and daily summaries all stay."""
+    """Seven of ten days are dropped from each history, but plans' results and summaries stay."""
     publish("first", snapshot_at=NOON)
     for number in range(10):
         at = NOON + timedelta(days=number)
@@ -147,9 +147,7 @@ def test_every_history_is_pruned_and_plans_keep_results(
     assert query(engine, "SELECT * FROM fairlead.group_day ORDER BY day") == days
     assert count(engine, "decision") == 3
     assert count(engine, "balance") == 3
-    assert (
-        count(engine, "candidate") == 0
-    )  # the only candidates were those of the dropped first day
+    assert count(engine, "candidate") == 0  # only the first day, which was dropped, had candidates
     assert count(engine, "plan_adoption") == 3
     assert count(engine, "lag_snapshot") == 3
     kept = query(engine, "SELECT history, count(*) FROM fairlead.history_days() GROUP BY 1")
@@ -159,7 +157,7 @@ def test_every_history_is_pruned_and_plans_keep_results(
 def test_summary_of_a_day_has_its_outcomes_and_metrics(
     store: PlanStore, engine: Engine, no_plan: Decision, draft: MakeDraft
 ) -> None:
-    """The summary counts outcomes and has the day's worst metrics, whatever is stored first."""
+    """A day's summary has the numbers of outcomes and the worst metrics of all decisions."""
     keep(store, no_plan, NOON, lag_max=300)
     keep(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     keep(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
@@ -186,7 +184,7 @@ def test_summary_of_a_day_has_its_outcomes_and_metrics(
 def test_only_unpublished_versions_are_pruned(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """Only old expired and stale versions are deleted; the newest version always stays."""
+    """Only expired and stale versions that ended long ago are deleted, and never the newest."""
     publish("s1")
     propose("s2")  # expires when the next version is proposed
     plan = propose("s3")
@@ -217,7 +215,7 @@ def test_only_unpublished_versions_are_pruned(
 def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     store: PlanStore, engine: Engine, no_plan: Decision, propose: Plans
 ) -> None:
-    """Ended diagnoses are deleted, and groups without a plan, freeze, summary or diagnosis."""
+    """Old ended diagnoses are deleted, as are groups with no plan, freeze, summary or diagnosis."""
     with transaction(engine) as connection:
         connection.execute(
             text(
@@ -241,7 +239,7 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
     gone = prune(engine, NOON + timedelta(days=5), NOON + timedelta(days=5)).rows
 
     assert gone["past diagnoses"] == 1
-    assert gone["days of groups in summary"] == 2  # those of `gone` and `planned`
+    assert gone["days of groups in summary"] == 2  # one of group `gone`, one of group `planned`
     assert gone["groups without any rows"] == 1
     assert store.known_groups() == ["frozen", "orders", "planned"]
     held = query(engine, "SELECT diagnosis FROM fairlead.diagnosis_history ORDER BY since")
@@ -252,7 +250,7 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
 def test_no_login_can_block_decisions_on_a_new_day(
     store_url: str, no_plan: Decision, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """Decisions are stored although another login holds the strongest locks that it can get."""
+    """A decision is stored even if another login has taken the strongest locks that it may take."""
     engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():

@@ -74,7 +74,7 @@ RELATIONS = """
         AND relkind IN ('r', 'p', 'v') AND NOT relispartition
 """
 EVENT = "INSERT INTO fairlead_raw.plan_event (group_id, version, state, reason"
-#: By role: statements that are refused, tried while a plan waits for approval.
+#: Role -> statements that it must not run. They are tried while a plan waits for approval.
 REFUSED = {
     "fairlead_planner": [
         "UPDATE fairlead_raw.plan SET state = 'approved'",
@@ -145,7 +145,7 @@ def user_of(url: str) -> str:
 
 
 def test_rights_are_exactly_these(store_url: str) -> None:
-    """Each role reads all tables, only the planner writes, and each calls only its functions."""
+    """All roles read all tables, only planners write, and each role has its own functions."""
     with psycopg.connect(store_url) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
@@ -289,7 +289,7 @@ def test_decision_has_the_login_of_its_approver(
 def test_four_eyes_need_an_approver_who_is_no_planner(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs, roles: tuple[str, ...]
 ) -> None:
-    """A planner cannot approve another planner's plan, even with the role of approvers, too."""
+    """A planner cannot approve another planner's plan, even if the planner is also an approver."""
     plan = propose(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
@@ -319,7 +319,7 @@ def test_four_eyes_exclude_the_proposer(
 def test_planner_cannot_disable_four_eyes(
     planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Groups that match the owner's table need four eyes, even if their plans do not say so."""
+    """Groups in the table `four_eyes`, which planners cannot change, always need four eyes."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

@@ -1,4 +1,4 @@
-"""A group that is locked or has an invalid value is reported, and does not affect others."""
+"""If a group is locked or has an invalid value, only this group gets an error."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -37,7 +37,10 @@ def open_approval(url: str, group: str) -> Iterator[psycopg.Connection]:
 def test_open_approval_delays_only_its_group(
     store: PlanStore, draft: MakeDraft, propose: Step, login: Login
 ) -> None:
-    """Only the decision on the locked group fails; the next run stores it."""
+    """While one group's approval is uncommitted, only the decision on this group fails.
+
+    The next run stores the decision.
+    """
     for group in GROUPS:
         propose("s1", group=group)
     series = [draft("s2", group=group) for group in GROUPS]
@@ -54,7 +57,7 @@ def test_open_approval_delays_only_its_group(
 def test_open_approval_delays_no_other_approval_or_expiry(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """Plans of other groups are approved by policy, and expire, while the approval is open."""
+    """While one approval is uncommitted, other groups' plans are approved, and expire."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
     with open_approval(login("fairlead_approver"), "g1"):
@@ -68,7 +71,7 @@ def test_open_approval_delays_no_other_approval_or_expiry(
 def test_open_approval_delays_no_publication(
     store: PlanStore, store_url: str, approve: Step
 ) -> None:
-    """Only plans of locked groups wait; the next run completes their publication."""
+    """If groups are locked, only their plans wait; the next run completes the publication."""
     outbox = Outbox(store.engine)
     wanted = [
         PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
@@ -89,7 +92,7 @@ def test_open_approval_delays_no_publication(
 
 
 def test_open_approval_ends_after_a_minute(propose: Step, login: Login, store: PlanStore) -> None:
-    """Postgres ends an open approval that is idle for a minute; other transactions may idle."""
+    """Postgres ends an uncommitted approval after an idle minute, but no other idle transaction."""
     plan = propose("s1", group="g1")
     with open_approval(login("fairlead_approver"), "g1") as person:
         (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)
@@ -113,7 +116,7 @@ def findings(member: str) -> Findings:
 
 @pytest.mark.parametrize("endless", ["group", "member"])
 def test_name_of_6000_characters_is_an_error_of_its_group(store: PlanStore, endless: str) -> None:
-    """Only the decision on that group fails; the error has the shortened name and the reason."""
+    """Only the decision on the group with the long name fails; the error shortens the name."""
 
     def decision(group: str, member: str = "a") -> Decision:
         known: dict[str, Any] = {"snapshot_at": SNAPSHOT_AT, "reason": "good"}

@@ -96,7 +96,7 @@ def test_topic_with_any_codec_is_reported(
 @pytest.mark.kafka
 @pytest.mark.postgres
 def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
-    """The remedy is `fairlead db upgrade`; checks that need the schema are skipped."""
+    """If the schema is missing, the remedy is `fairlead db upgrade`; other checks are skipped."""
     found = by_name(at(settings, database))
     assert (found["schema"].state, found["schema"].remedy) == ("failed", "fairlead db upgrade")
     assert "role" not in found
@@ -114,7 +114,7 @@ def test_missing_schema_has_a_remedy(settings: Settings, database: str) -> None:
 def test_read_only_database_is_a_failure(
     settings: Settings, migrated: str, limit: str, what: str
 ) -> None:
-    """The check fails on a standby and on a full disk (here a limit on temporary files)."""
+    """The database's check fails on a standby, and on a full disk (simulated by a limit)."""
     wanted = at(settings, f"{migrated}&options=-c%20{limit}")
     found = [
         finding
@@ -162,7 +162,7 @@ def test_each_line_is_printed_at_once() -> None:
         ) as process:
             assert process.stdout is not None
             assert any(re.match(r"(ok|warning) +disk: ", line) for line in process.stdout)
-            silent.close()  # makes the database's check fail
+            silent.close()  # now the database's check fails
             failed, remedy = process.stdout.read().splitlines()
     assert failed.startswith("failed   database: ")
     assert remedy.strip().startswith("start Postgres")

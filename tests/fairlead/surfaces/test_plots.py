@@ -18,7 +18,7 @@ def texts(svg: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x01b", "\u202eb", "x" * 500])
 def test_plots_in_markup_hold_any_name(name: str) -> None:
-    """A name in a plot can neither end the markup nor change the text's direction."""
+    """No name in a plot can end the markup or reverse the direction of text."""
     at = [NOON, NOON + timedelta(hours=1)]
     for svg in (
         over_time(at, {name: [1.0, None]}, name),

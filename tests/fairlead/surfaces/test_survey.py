@@ -93,7 +93,7 @@ def test_survey_recognises_lag_that_is_none(
     unique_name: str,
     tmp_path: Path,
 ) -> None:
-    """Only records that the group could read are lag: no deleted records, no open transaction.
+    """Deleted records, and records after an open transaction's start, are not lag.
 
     A topic that the group has left is listed separately, without its lost records.
     """

@@ -65,7 +65,7 @@ Reach = Callable[[str], None]
 
 
 def nothing(_: str) -> None:
-    """Continue at every point."""
+    """Do nothing at any crash point."""
 
 
 def start(point: str, how: signal.Signals, *run: Any) -> BaseProcess:
@@ -84,7 +84,7 @@ def _stop_at(point: str, how: signal.Signals, url: str, kafka: KafkaSettings, gr
         if where == name:
             os.kill(os.getpid(), how)
 
-    with suppress(FairleadError):  # a frozen run that continues too late gets an error
+    with suppress(FairleadError):  # a run that was frozen for long and then continues gets an error
         plan(url, kafka, group, "s1", nothing if step else reach)
         if step:
             withdraw_plan(url, kafka, group, reach)
@@ -103,7 +103,7 @@ def plan(url: str, kafka: KafkaSettings, group: str, snapshot: str, reach: Reach
         run(store, topic, groups=[group], now=at)
         transaction.name = "adoption"
         published = store.published(group)
-        if published is not None:  # not after a pending withdrawal, which also ends a waiting plan
+        if published is not None:  # None if the run completed a withdrawal
             version = published.version
             record_adoption(store, group, version, observed_at=at, planned=3, as_planned=3)
 
@@ -131,12 +131,12 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """The name of the current transaction, from which crash points are named.
+    """What the current transaction writes; the names of crash points contain it.
 
     Attributes
     ----------
     name
-        Name of the current step. Approvals and outbox entries have names of their own.
+        Name of the step that writes. Approvals and outbox entries have other names.
     """
 
     name = ""

@@ -1,4 +1,4 @@
-"""Common code of tests of plans: a small plan, and groups that do or do not fit it.
+"""Common code of tests of plans: a small plan, and groups for which it is or is not valid.
 
 Belongs here: functions that make documents and groups, and reconcile them. Belongs elsewhere:
 assertions.
@@ -51,7 +51,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group that fits the drafts of the store's tests, with these owners of t0."""
+    """Describe a group with the basis of the drafts in the store's tests, and owners of t0."""
     return LiveGroup(
         group,
         "Stable",
@@ -79,7 +79,7 @@ def emptied(group: str) -> LiveGroup:
 
 
 def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups that fit the drafts of the store's tests."""
+    """Describe groups with the basis of the drafts in the store's tests."""
     return {group: as_planned(group) for group in groups}
 
 

@@ -40,7 +40,7 @@ def back(
 
 
 def ended(store: PlanStore) -> list[str]:
-    """Return the groups for which metrics report that the plan with a regression has ended."""
+    """Return the groups whose plan caused a regression and, by the metrics, is no longer in use."""
     rows = read_all_groups(store.engine)["ended_regressions"]
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
@@ -48,7 +48,7 @@ def ended(store: PlanStore) -> list[str]:
 def test_rollback_is_to_the_previous_version_with_a_back_off(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
-    """The rollback is approved, and shown in history and metrics; new plans must wait."""
+    """A rollback is approved by policy; history and metrics show it, and new plans must wait."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store)
@@ -69,7 +69,7 @@ def test_rollback_is_to_the_previous_version_with_a_back_off(
 
 
 def test_rollback_under_a_manual_policy_is_proposed_once(store: PlanStore, publish: Step) -> None:
-    """The rollback waits for a person; after a rejection, it is not proposed again."""
+    """With a manual policy, a rollback waits for a person; if rejected, it is not repeated."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store, Policy())
@@ -79,7 +79,7 @@ def test_rollback_under_a_manual_policy_is_proposed_once(store: PlanStore, publi
 
 
 def test_first_plan_under_four_eyes_is_not_withdrawn(store: PlanStore, publish: Step) -> None:
-    """If the database requires four eyes, the regression is recorded for a person to act on."""
+    """If the database requires four eyes, a regression is only recorded, and people decide."""
     publish("s1")
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")
@@ -111,7 +111,7 @@ def test_first_plan_is_withdrawn(store: PlanStore, topic: PlanTopic, publish: St
 
 
 def test_only_regressions_of_published_plans_count(store: PlanStore, publish: Step) -> None:
-    """A regression is recorded once, and not for a superseded version."""
+    """A plan's regression is recorded once, and only while the plan is published."""
     publish("s1")
     publish("s2", members=SECOND)
     assert not record_regression(store.engine, "orders", 1, WORSE, automatic=True)
@@ -120,7 +120,7 @@ def test_only_regressions_of_published_plans_count(store: PlanStore, publish: St
 
 
 def test_back_off_doubles_with_each_regression(store: PlanStore, publish: Step) -> None:
-    """Back-offs last half an hour, one hour and two hours, as the simulation assumes."""
+    """Three regressions cause back-offs of 0.5, 1 and 2 hours, as the simulation assumes."""
     hours = []
     for version in (1, 2, 3):
         publish(f"s{version}")

@@ -37,7 +37,7 @@ def test_plans_are_followed_through_changes_of_members(
     kafka_topic: Any,
     unique_name: str,
 ) -> None:
-    """A new plan revokes only moved partitions; a member that returns gets its share again."""
+    """A new plan revokes only partitions that move. A member that returns gets its share back."""
     group, topic = unique_name, kafka_topic(partitions=4)
     with (
         PlanTopic(cluster) as plans,
@@ -77,7 +77,7 @@ def test_plans_are_followed_through_changes_of_members(
             assert (rounds[-1].version, rounds[-1].reason) == (version, "")
             assert any(
                 done.triggers for done in rounds
-            )  # the broker computes an assignment only after a trigger
+            )  # there were triggers, without which the broker computes no assignment
             wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
             eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
             moved = {
@@ -88,7 +88,7 @@ def test_plans_are_followed_through_changes_of_members(
             revoked = [(name, number) for name, ones in members.revoked for _, number in ones]
             assert sorted(revoked) == sorted(moved)
         eventually(lambda: gateway.broker_groups([group])[group].state == "Stable", "it settles")
-        assert is_followed().triggers == 0  # because the assignment is already as planned
+        assert is_followed().triggers == 0  # the assignment is already as planned
         (observed,) = observe(in_force, gateway.live_groups, patiently=(), until=0.0)
         assert observed.adoption is not None
         assert observed.adoption.adherence == 1.0

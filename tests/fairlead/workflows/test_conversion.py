@@ -67,7 +67,7 @@ class Group:
         return (found.group_type, len(found.members)) == (kind, members)
 
     def produce(self, values: Iterable[int]) -> None:
-        """Append a record for each value, to all partitions in turn."""
+        """Append a record for each value; the records go to one partition after the other."""
         producer = Producer(self.kafka.librdkafka())
         for value in values:
             producer.produce(self.topic, str(value), partition=value % PARTITIONS)
@@ -107,7 +107,7 @@ def members(group: Group) -> Iterator[BrokerAssigned]:
 def test_group_with_a_plan_converts_member_by_member_and_back(
     group: Group, fleet: Fleet, members: BrokerAssigned
 ) -> None:
-    """At each step, members follow the plan, or share by `range`; all records are read.
+    """At each step, members own what the plan or `range` assigns, and all records are read.
 
     Members are replaced one by one: first by members of the consumer protocol, then back.
     """

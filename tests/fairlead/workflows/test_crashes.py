@@ -43,12 +43,12 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: Points at which a frozen run, once resumed, sends or records results too late.
+#: If a run is frozen at one of these points and then resumed, it sends or records too late.
 FREEZES = form(
     short=["after the fence", "entry committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
 )
-#: Query for the rows of a version besides its document, one of each kind.
+#: Query that returns one row for each kind of data that is stored with a version's document.
 PARTS = """
     SELECT 'moves' FROM fairlead_raw.moved_partition
     WHERE group_id = %(group)s AND version = %(version)s
@@ -167,7 +167,7 @@ def test_frozen_run_does_not_undo_later_runs(
 def test_crash_of_postgres_during_a_run(
     own_postgres: Postgres, kafka: KafkaSettings, point: str
 ) -> None:
-    """The run fails with a transient error; the next run completes the work."""
+    """If Postgres crashes, a run fails with a transient error; the next run completes the work."""
     url = own_postgres.url("fairlead")
 
     def restart(where: str) -> None:
@@ -207,7 +207,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
 def test_crash_of_the_broker_during_publication(
     broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
 ) -> None:
-    """The plan stays in state sending until the next run after the restart publishes it."""
+    """If the broker crashes, a plan stays in state "sending" until the next run publishes it."""
 
     def crash(where: str) -> None:
         if where == "before the send":
@@ -240,7 +240,7 @@ class Restart(logging.Handler):
 def test_publication_succeeds_after_a_restart_of_the_broker(
     broker: KafkaBroker, killable: KafkaSettings, store: PlanStore, approve: Approve
 ) -> None:
-    """The first attempt fails; the second attempt, with new clients, succeeds."""
+    """If the broker restarts during a publication, a second attempt with new clients succeeds."""
     approve(group="absent")
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
     handler, log = Restart(broker), logging.getLogger("fairlead.workflows.publication")

@@ -1,4 +1,4 @@
-"""Publication and adoption of plans for groups that the broker assigns, on a real broker."""
+"""Publication and adoption of plans for groups whose partitions a real broker assigns."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 @pytest.fixture
 def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
-    """Return the broker's settings; only this test uses their plan and members topics."""
+    """Return the broker's settings, with plan and members topics that only this test uses."""
     compacted = {"cleanup.policy": "compact"}
     return settings.kafka.model_copy(
         update={
@@ -81,9 +81,9 @@ def test_publication_reports_a_broker_without_the_plug_in(
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """If the group's assignor is not `fairlead`, results name the remedy; adoption is measured.
+    """If a group uses another assignor than `fairlead`, the result names the setting to change.
 
-    The group has the consumer protocol.
+    The group has the consumer protocol. Its adoption of the plan is measured anyway.
     """
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])

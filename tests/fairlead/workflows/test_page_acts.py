@@ -71,7 +71,7 @@ def taken(
 def test_requested_rollback_is_proposed_once(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """If a planner dies before it has answered, the next planner proposes no second version."""
+    """If a planner dies after proposing a rollback, the next planner does not propose it again."""
     act_id = ask("rollback", 1)
     assert taken(store, topic, ["others"]) == {}
     with pytest.MonkeyPatch.context() as patch:
@@ -94,7 +94,7 @@ def test_requested_rollback_is_proposed_once(
 def test_requested_withdrawal_is_carried_out(
     store: PlanStore, topic: PlanTopic, settings: Settings, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The plan is withdrawn; if Kafka does not answer, the request stays open."""
+    """A requested withdrawal is carried out; if Kafka does not answer, the request stays open."""
     act_id = ask("withdraw", 2)
     dying = Dying(settings.kafka.model_copy(update={"plan_topic": topic.name}))
     with pytest.raises(KafkaUnavailableError):
@@ -109,7 +109,7 @@ def test_requested_withdrawal_is_carried_out(
 def test_impossible_request_is_refused_with_the_reason(
     store: PlanStore, topic: PlanTopic, ask: Callable[[Verb, int], UUID]
 ) -> None:
-    """The request is answered with the reason, and not tried again."""
+    """An impossible request is answered with the reason, and not tried again."""
     act_id = ask("rollback", 1)
 
     def gone(group: str) -> Any:

@@ -97,7 +97,7 @@ def prospect(rates: list[float]) -> Prospect:
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
-    """A waiting plan is replaced only if the new one is better by the policy's minimum."""
+    """A waiting plan is replaced only by a plan that is better by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         conclude(store, draft("s1", group=group, members=ANOTHER))
@@ -151,7 +151,7 @@ def test_no_new_version_with_the_published_assignment(
 def test_plan_of_an_older_snapshot_replaces_none(
     store: PlanStore, draft: MakeDraft, publish: Step, propose: Step, state: str
 ) -> None:
-    """If two runs overlap, the plan of the older snapshot is not stored."""
+    """If two runs overlap, the plan that is made from the older snapshot is not stored."""
     {"published": publish, "proposed": propose}[state]("s2", snapshot_at=LATER)
     older = conclude(store, draft("s1", members=GROWN))
     assert older.stored.outcome == "no change"
@@ -172,14 +172,14 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves of plan NEW; the previous owner shows that plan ANOTHER is not followed.
+#: The moves of plan NEW. Its partition 2 is owned by orders-1, so plan ANOTHER is not followed.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
 def test_unfollowed_plan_is_replaced_only_by_a_better_one(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """A published plan is replaced only if the new one is better by the policy's minimum."""
+    """If a published plan is not followed, only a plan that is better by a minimum replaces it."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
@@ -195,7 +195,7 @@ def test_unfollowed_plan_is_replaced_only_by_a_better_one(
 
 
 def test_plan_of_a_shadow_policy_is_never_approved(store: PlanStore, draft: MakeDraft) -> None:
-    """A shadow plan is stored once; it is replaced after its policy leaves shadow mode."""
+    """The plan of a shadow policy is stored once, and replaced when shadow mode is turned off."""
     observing = AT_NIGHT.model_copy(update={"shadow": True})
     outcome = conclude(store, draft("s1", shadow=True), policy=observing)
     plan = outcome.stored.plan
@@ -220,7 +220,7 @@ def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDr
 def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If one plan is rejected just before the policy approves all, the others are approved."""
+    """The policy approves all plans; if one has just been rejected, the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
@@ -239,7 +239,7 @@ def test_simultaneous_rejection_affects_one_group(
 
 
 def test_decisions_of_a_fleet_are_stored(store: PlanStore, draft: MakeDraft) -> None:
-    """Results have the order of the given decisions; policies approve the plans they allow."""
+    """Results are in the order of the given decisions; each policy approves what it allows."""
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [
         draft("s1", group=group)

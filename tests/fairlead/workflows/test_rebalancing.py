@@ -44,7 +44,10 @@ def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
 
 
 def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Let three members share six partitions; return their shares, and clear past revocations."""
+    """Let three members share six partitions; return their shares.
+
+    Revocations until then are removed from the members' list.
+    """
     for name in "abc":
         members.join(group, name, [topic])
 
@@ -72,7 +75,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """Members keep their partitions, and samples do not contain the trigger."""
+    """If another assignor is used, members keep their partitions, and samples omit the trigger."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)
@@ -105,7 +108,7 @@ def test_trigger_moves_nothing_under_other_assignors(
 def test_trigger_never_joins_a_classic_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """No trigger joins, because it would convert the group to the consumer protocol."""
+    """A trigger would convert a classic group to the consumer protocol, so it does not join."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -119,7 +122,7 @@ def test_trigger_never_joins_a_classic_group(
 def test_trigger_never_joins_an_absent_or_empty_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """No trigger joins, because it would create the group, or be its only member."""
+    """A trigger would create an absent group, and be alone in an empty one, so it joins neither."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])
@@ -136,7 +139,10 @@ def test_trigger_never_joins_an_absent_or_empty_group(
 def test_killed_trigger_moves_nothing(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """Members keep their partitions; until the trigger's session ends, no other trigger joins."""
+    """If a trigger is killed, members keep their partitions, and no second trigger joins.
+
+    Another trigger can join after the killed trigger's session has ended.
+    """
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:
         before = join_members(members, gateway, unique_name, topic)

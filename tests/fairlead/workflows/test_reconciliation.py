@@ -50,7 +50,7 @@ def put(settings: Settings, topic: PlanTopic) -> Put:
 
 
 def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
-    """Reconcile the topic; return the differences that this removed."""
+    """Reconcile the topic with the database; return the differences that were removed."""
     found = differences(store, None, topic=topic, verifier=OPTIONS.verifier())
     sent = run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     reasons = [result.reason for result in sent if result.record]
@@ -71,7 +71,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """The same version is sent again after garbage, an unsigned copy, or a tombstone."""
+    """After another producer's garbage, unsigned copy or tombstone, the plan is sent again."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -86,7 +86,7 @@ def test_plan_is_sent_again_after_foreign_records(
 def test_replayed_record_counts_until_the_next_reconciliation(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
-    """New members follow an older signed record until the newer plan is sent again."""
+    """If an old signed record is replayed, new members follow it until the next reconciliation."""
     record = topic.read("orders")
     assert record is not None
     approve("s2")
@@ -101,7 +101,10 @@ def test_replayed_record_counts_until_the_next_reconciliation(
 def test_record_signed_for_another_group_is_ignored(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """A record signed for another group is refused, and its epoch does not raise the planner's."""
+    """A record signed for another group is refused, even with a high epoch.
+
+    The planner's next epoch does not depend on that epoch.
+    """
     before = new_follower(topic).seen
     last = 10**18 - 1
     put(published.document, signed(published.document, origin=topic.origin, epoch=last))
@@ -112,9 +115,9 @@ def test_record_signed_for_another_group_is_ignored(
 def test_plan_is_sent_once_behind_an_open_transaction(
     store: PlanStore, topic: PlanTopic, settings: Settings, approve: Approve, unique_name: str
 ) -> None:
-    """The result reports that another producer's open transaction hides the plan.
+    """If another producer's open transaction hides the plan, the result reports this.
 
-    The plan can be read, without a second record, once the transaction has ended.
+    Once the transaction has ended, the plan can be read, without a second record.
     """
     other = Producer(
         {
@@ -156,7 +159,7 @@ def test_restored_database_uses_a_new_epoch(
 def test_plans_move_to_their_partition_if_the_topic_grows(
     settings: Settings, store: PlanStore, topic: PlanTopic, published: StoredPlan
 ) -> None:
-    """After the topic has grown, the plan is sent to the new partition of its key."""
+    """If the plan topic gets more partitions, a plan is sent to its key's new partition."""
     admin = AdminClient({"bootstrap.servers": settings.kafka.bootstrap_servers})
     count = next(n for n in range(2, 99) if partition_for_key("orders", n))
     admin.create_partitions([NewPartitions(topic.name, count)])[topic.name].result(PATIENCE_S)

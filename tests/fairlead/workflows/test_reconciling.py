@@ -1,7 +1,8 @@
 """Publication and withdrawal of plans, with a real store and a real topic.
 
-`tests/fairlead/domain/test_reconciliation.py` tests the table of steps, `test_crashes` kills and
-freezes runs, and `test_reconciliation` writes records of other producers.
+Belongs elsewhere: the choice of the next step (`tests/fairlead/domain/test_reconciliation.py`),
+killed and frozen runs (`test_crashes`), and records of other producers (`test_reconciliation` in
+this folder).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -51,7 +52,7 @@ DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
 def described(
     raw: Mapping[str, str | None], groups: Iterable[str]
 ) -> dict[str, LiveGroup | GroupError]:
-    """Return the gateway's errors for groups whose description has the fields `raw`."""
+    """Return the gateway's errors for groups that Kafka describes with the fields `raw`."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
     return {group: group_error(read_description(group, answer)) for group in groups}
@@ -77,7 +78,7 @@ def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord
 
 
 def add_entry(store: PlanStore, topic: PlanTopic) -> None:
-    """Record that a plan is about to be sent, like a publisher that dies before it sends."""
+    """Record that a plan is about to be sent, and do not send it, as if the publisher had died."""
     with store.outbox().turn(topic.name, 0) as turn:
         turn.add([PublishRequest("orders", 1, lease_until=SNAPSHOT_AT)])
 
@@ -85,7 +86,7 @@ def add_entry(store: PlanStore, topic: PlanTopic) -> None:
 def test_approved_plan_is_signed_sent_once_and_recorded(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The record is signed and valid until the lease ends; the store has the record's position."""
+    """An approved plan's record is signed and has a lease; the store has the record's position."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     run(store, topic, options=options)
     record, stored = topic.read("orders"), store.get("orders", 1)
@@ -199,7 +200,7 @@ def test_altered_document_is_not_sent(
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
     with psycopg.connect(store_url) as connection:
-        connection.execute("SET session_replication_role = replica")  # no triggers
+        connection.execute("SET session_replication_role = replica")  # no trigger runs
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
         connection.execute("UPDATE fairlead_raw.plan SET document = %s", [altered])
     (refused,) = run(store, topic)
@@ -220,7 +221,7 @@ def test_incomplete_plan_is_not_sent(store: PlanStore, topic: PlanTopic, approve
 def test_plan_of_a_rebalancing_group_waits_with_a_reason(
     store: PlanStore, topic: PlanTopic, approve: Approve, state: str
 ) -> None:
-    """The reason and the time of the next attempt are stored until the plan is sent."""
+    """The plan of a rebalancing group waits; the reason and the next attempt's time are stored."""
     approve()
     if state == "sending":
         add_entry(store, topic)

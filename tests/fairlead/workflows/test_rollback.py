@@ -86,7 +86,7 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
-    """The new version has the old shares, names the old version, and waits for a person."""
+    """A rollback is a new version with the old shares; it names the old one and waits."""
     plan, approval = back_to(second, 1, actor="kim")
     assert (plan.version, plan.state) == (3, "proposed")
     assert (plan.rolled_back_from, plan.four_eyes) == (1, None)
@@ -118,7 +118,7 @@ def test_policy_approves_rollbacks_by_its_rules(second: PlanStore) -> None:
 
 
 def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanStore) -> None:
-    """The error names former members and changed topics; nothing is stored."""
+    """If an old version no longer fits, an error names former members and changed topics."""
     with pytest.raises(StalePlanError) as caught:
         back_to(second, 1, live=emptied)
     assert str(caught.value) == (

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 
 def age_plans_by_an_hour(engine: Engine) -> None:
-    """Date all events of plans an hour back, so that effects of the plans can be measured."""
+    """Make all events of plans an hour older, so that the plans' effects can be measured."""
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         connection.execute(text("UPDATE fairlead_raw.plan_event SET at = at - interval '1 hour'"))
@@ -110,7 +110,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     engine: Engine,
     publish: Callable[..., StoredPlan],
 ) -> None:
-    """If the group is not behind, the published plan, fitted to the new members, suffices."""
+    """New members cause a plan if the group is behind; otherwise the published plan is fitted."""
     group = group_with_lags(*lags)
     publish(group=group)
     age_plans_by_an_hour(engine)
@@ -129,7 +129,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     assert archive.taken() == again.taken
     standing = standing_requests(store.engine, timedelta(hours=1))[group]
     assert standing.request == again.requests[group]
-    assert standing.since < standing.at  # the second sample has renewed the request of the first
+    assert standing.since < standing.at  # the second sample has repeated the first sample's request
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))

@@ -1,8 +1,9 @@
 """A second model of a consumer group, analysed only through input lines of `fairlead decide`.
 
 It shares no code with `benchmarks.simulation`, so that a mistake in one model is not hidden by the
-same mistake in the other. Each partition is a fluid queue; a member divides its speed over its
-unread records; the closed loop adopts each plan.
+same mistake in the other. Each partition is a queue whose length is a real number. A member reads
+the same share of the unread records from each of its partitions. `Loop` carries out each plan that
+`fairlead decide` makes.
 """
 
 from collections import Counter
@@ -43,7 +44,7 @@ class Group:
     commit_s
         Seconds between commits, for all members or for each, shape (M,).
     by_count
-        Number of records after which a partition is committed; 0: commits follow `commit_s`.
+        A partition is committed after this number of records; 0: every `commit_s` seconds.
     uncommitted
         Function of the time: partitions that are read but not committed.
     silent
@@ -55,9 +56,9 @@ class Group:
     batch_s
         Seconds between the batches of producers; 0: records arrive evenly.
     markers
-        Whether each log ends with the marker of a transaction.
+        Whether the last offset of each log is the marker of a transaction.
     owner
-        Owners at the start, shape (P,); None: by `range`.
+        Owners at the start, shape (P,); None: as the assignor `range` assigns.
     """
 
     rates: Callable[[float], Floats]
@@ -86,11 +87,11 @@ class Course:
     Parameters
     ----------
     over_objective
-        Partition-minutes over the objective; the first `since_h` hours do not count.
+        Sum over all minutes after `since_h` hours: number of partitions over the objective.
     plans
         Hour, moves, diagnosis and reason of each plan.
     diagnoses
-        Number of decisions for each pair of diagnosis and names, after `since_h` hours.
+        (diagnosis, names in it) -> number of decisions after `since_h` hours.
     answers
         Hour and answer of each decision.
     """
@@ -179,7 +180,7 @@ class Loop:
             self._rebalance(now)
 
     def _rebalance(self, now: float) -> None:
-        """Assign as cooperative-sticky does: owners stay as long as counts differ by at most 1."""
+        """Assign as cooperative-sticky does: move partitions until counts differ by at most 1."""
         owner = np.where((self.owner >= 0) & self.there[self.owner], self.owner, -1)
         counts = np.bincount(owner[owner >= 0], minlength=len(self.names))
         for place in np.flatnonzero(owner < 0):
@@ -199,7 +200,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions; their former owners commit first, except those that never commit."""
+        """Move partitions; former owners first commit them, unless `uncommitted` or `silent`."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False
@@ -337,7 +338,7 @@ def written(now: float) -> str:
 
 
 def zipf(count: int, exponent: float, used: float, capacity: float, seed: int = 0) -> Floats:
-    """Return shuffled arrival rates of a Zipf distribution; their sum is `used * capacity`."""
+    """Return shuffled arrival rates that follow Zipf's law; their sum is `used * capacity`."""
     shares = np.arange(1, count + 1, dtype=float) ** -exponent
     shuffled = np.random.default_rng(seed).permutation(shares)
     rates: Floats = shuffled / shuffled.sum() * used * capacity

@@ -11,7 +11,7 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records per partition in `question`: arrivals between two samples, and lag of a healthy member.
+#: Records of a partition: arrivals between two samples (PER_STEP), and lag if its owner is healthy.
 PER_STEP, FRESH = 60, 3
 
 
@@ -26,7 +26,7 @@ def prompt(partition: int, step: int) -> int:
 
 
 def halves(partition: int, _: int) -> str:
-    """Return the owner: `a` owns the first four partitions, `b` the others."""
+    """Return the partition's owner: `a` for the first four partitions, otherwise `b`."""
     return "a" if partition < 4 else "b"
 
 

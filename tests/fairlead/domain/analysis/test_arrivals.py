@@ -1,4 +1,4 @@
-"""Arrival rates are averages of steady traffic, and follow changes quickly."""
+"""Arrival rates are averages while traffic is steady, and follow changes quickly."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
 
 
 def test_steady_traffic_is_averaged_over_the_hour() -> None:
-    """The average covers all sixty steps; errors are within the reported deviation."""
+    """Steady traffic is averaged over all sixty steps; errors are within the deviation."""
     rates = rates_of(np.random.default_rng(1).poisson(300.0, (60, 200)).astype(float))
     assert np.median(rates.seconds) == 3600
     assert np.abs(rates.per_s - 5.0).max() < 5 * rates.deviation.max()
@@ -24,9 +24,10 @@ def test_steady_traffic_is_averaged_over_the_hour() -> None:
 
 
 def test_slow_growth_of_a_topic_counts_if_single_partitions_are_noisy() -> None:
-    """Growth shared by a topic's partitions raises their rates, but not the rate of an outlier.
+    """If a topic grows slowly, its partitions' rates are raised, except that of an outlier.
 
-    One of two topics grows by a fifth in an hour; one of its partitions then gets ten times more.
+    The first of two topics grows by a fifth in an hour. In the last five minutes, one of its
+    partitions gets ten times as many records.
     """
     per_step = np.full((60, 200), 60.0) * np.linspace(1.0, 1.2, 60)[:, None]
     per_step[:, 100:] = 60.0
@@ -72,7 +73,7 @@ def test_rare_records_have_a_rate_and_much_uncertainty() -> None:
 
 
 def test_the_rate_of_a_log_created_again_starts_there() -> None:
-    """After the end offset has decreased, only the records of the new log count."""
+    """If the end offset has decreased, the rate is computed only from records of the new log."""
     end = [[10_000 + 600 * step] for step in range(10)] + [[60 * step] for step in range(10)]
     rates = arrival_rates(series_at(end, end, [0]))
     assert rates.per_s[0] == pytest.approx(1.0)

@@ -11,7 +11,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
-#: Records a second that each of six members can read; m0 and m1 get more than that.
+#: Records a second that each of six members can read. More than that arrive for m0 and m1.
 SPEED = 50.0
 RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}
@@ -35,13 +35,13 @@ def known_after(group: Group, *, hours: float = 1.0, sample_s: float = 60.0) -> 
 @pytest.mark.parametrize("sample_s", [15.0, 60.0, 300.0])
 @pytest.mark.parametrize("commit_s", [5.0, 30.0, 75.0, 420.0, 600.0])
 def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s: float) -> None:
-    """After an hour at its limit, a member's capacity is measured; others get a lower bound."""
+    """Members at their limit have a measured capacity; the others have a lower bound."""
     known = known_after(replace(GROUP, commit_s=commit_s), sample_s=sample_s, hours=1.05)
     for number, name in enumerate(READS):
         consumed = min(5 * RATES[5 * number], SPEED)
         if consumed == SPEED:
             assert known[name]["measured"]
-            # The time of a commit is known only to the precision of a sampling interval.
+            # The error of a commit's time can be as long as the sampling interval.
             near = 0.1 if sample_s < commit_s / 2 or commit_s < sample_s else 0.15
             assert known[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
         else:
@@ -57,7 +57,7 @@ def test_members_with_a_hot_partition_are_measured() -> None:
 
 
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
-    """New names get the capacity of the former members until a new member is measured."""
+    """New members are assumed to have the former members' capacity until one is measured."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
     assert assumed(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [
         65.0,
@@ -71,7 +71,7 @@ def test_replacements_of_all_members_inherit_their_capacity() -> None:
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
-    """The measured capacity is the speed between pauses; members pause 30 s in ten minutes."""
+    """If members pause for 30 s every ten minutes, the capacity is the speed between pauses."""
 
     def paused(now: float) -> Any:
         return np.full(6, SPEED if now % 600 >= 30 else 0.0)
@@ -81,7 +81,7 @@ def test_pauses_are_not_taken_for_slowness() -> None:
 
 
 def test_a_member_that_slows_down_is_measured_again() -> None:
-    """The capacity is that of the newest period at the limit, not the mean of the hour."""
+    """If a member slows down, its capacity becomes the new speed, not the mean of the hour."""
 
     def slowing(now: float) -> Any:
         return np.where((np.arange(6) == 0) & (now > HOUR), 0.4 * SPEED, SPEED)
@@ -92,7 +92,7 @@ def test_a_member_that_slows_down_is_measured_again() -> None:
 
 
 def test_a_rolling_restart_measures_no_member_too_slow() -> None:
-    """Measured capacities are right although each member is away for two minutes in turn."""
+    """If members are away for two minutes, one by one, measured capacities are still right."""
 
     def present(now: float) -> Any:
         return np.array([not 240 <= now - 400 * n < 360 for n in range(6)])

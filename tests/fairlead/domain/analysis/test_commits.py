@@ -10,7 +10,7 @@ TIMES = range(30)
 
 
 def commits_of(committed: list[list[int]], end: list[list[int]] | None = None) -> Commits:
-    """Analyse commits of four partitions, two per member; each gets 60 records in a step."""
+    """Analyse commits of four partitions, two per member; each partition gets 60 records a step."""
     arriving = [[1000 + 60 * step] * 4 for step in TIMES]
     return read_commits(series_at(end or arriving, committed, [0, 0, 1, 1]))
 
@@ -28,7 +28,7 @@ def test_a_lag_older_than_a_step_is_a_backlog(age: int, backlog: int) -> None:
 
 
 def test_records_left_by_a_commit_are_a_backlog() -> None:
-    """Commits of member b cover 160 of 240 new records, so b is busy; member a is not."""
+    """Member b leaves 80 of 240 new records unread at each commit, so b is busy, and a is not."""
     rows = [
         [997 + 60 * step] * 2 + [1000 + 160 * (step // 4), 920 + 160 * ((step + 2) // 4)]
         for step in TIMES
@@ -41,7 +41,8 @@ def test_records_left_by_a_commit_are_a_backlog() -> None:
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
     """A member is busy only at commits that leave records unread, not between commits.
 
-    Commits of one partition of b cover 120 of 240 records and all 360 records in turn.
+    In one partition of b, the commits alternate: one covers 120 of 240 records, the next covers all
+    360.
     """
     rows = [
         [997 + 60 * step] * 3 + [760 + 240 * (step // 4) + (240, 120)[step // 4 % 2]]
@@ -57,9 +58,9 @@ def rarely(step: int) -> list[int]:
 
 @pytest.mark.parametrize(("come", "backlog"), [(75, 0), (200, 360)])
 def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) -> None:
-    """In a partition without commits, only unread records beyond 240 are a backlog.
+    """If a partition has no commits, only its unread records beyond 240 are a backlog.
 
-    A commit of any other partition covers 240 records.
+    In the other partitions, each commit covers 240 records.
     """
     rows = [[1000, *rarely(step)[1:]] for step in TIMES]
     ends = [[1000 + come * max(step - 26, 0)] + [1000 + 60 * step] * 3 for step in TIMES]
@@ -69,7 +70,7 @@ def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) ->
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
     """If nothing is committed after step 10, all members are silent and no partition is stuck.
 
-    All partitions change owners every four samples, which does not restart the wait.
+    All partitions change owners every four samples. This does not reset the time since the commit.
     """
     rows = [[997 + 60 * min(step, 10)] * 4 for step in TIMES]
     end = [[1000 + 60 * step] * 4 for step in TIMES]
@@ -82,7 +83,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """A partition of which a tenth is read is throttled if its owner reads the others fully."""
+    """If an owner reads a tenth of one partition, but others fully, that one is throttled."""
     rows = []
     for step in range(60):
         commit = (step - first) // every * every + first
@@ -118,7 +119,7 @@ def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
 def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
     """A partition is stuck if its last owner has not committed it for 24 minutes.
 
-    Before that it changed owners, and was committed, every six minutes.
+    Earlier, it changed its owner and was committed every six minutes.
     """
     end = [[600 * step] * 6 for step in range(61)]
     owner = [[step // 6 % 2 if step < 36 else 0, 0, 0, 1, 1, 1] for step in range(61)]

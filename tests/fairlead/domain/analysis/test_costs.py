@@ -18,7 +18,7 @@ PARTITIONS = 12
 
 
 def at_their_limit(costs: Float64, speeds: tuple[float, ...], *, moved: bool) -> SampleSeries:
-    """Return an hour of samples of consumers at their limit, which read partitions unequally.
+    """Return an hour of samples of consumers at their limit; partitions have unequal traffic.
 
     If `moved`, each partition changes its consumer after half an hour.
     """
@@ -48,7 +48,7 @@ def costs_of(series: SampleSeries, before: Costs | None = None) -> Costs:
 
 
 def test_expensive_partition_is_found_after_it_moved() -> None:
-    """The cost is 8 if records take eight times as long on both consumers of the partition."""
+    """If a moved partition's records take 8 times as long on both consumers, its cost is 8."""
     truth = np.ones(PARTITIONS)
     truth[4] = 8.0
     costs = costs_of(at_their_limit(truth, (USUAL,) * 3, moved=True))
@@ -63,9 +63,9 @@ def test_slow_consumer_has_no_expensive_partitions() -> None:
 
 
 def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
-    """Samples cannot show whether a consumer is slow or its only partition is expensive.
+    """If a consumer has one partition, the partition keeps its remembered or the usual cost.
 
-    The remembered cost then stays; without a memory, the cost is the usual one.
+    Samples cannot show whether the consumer is slow or the partition is expensive.
     """
     at = np.arange(0.0, 3601.0, 60.0)
     owner = np.tile(np.array([0] + [1] * (PARTITIONS - 1), np.int32), (at.size, 1))

@@ -43,7 +43,7 @@ def test_known_problem_is_diagnosed(group: Group, name: str, names: list[str]) -
     answer = answer_after(group, 1.5)
     assert answer["diagnosis"] == name, answer["evidence"]
     named = answer["names"]
-    if name == "slow member":  # expensive partitions are named, too: they may be the cause
+    if name == "slow member":  # partitions that may be expensive are named, too
         named = [word for word in named if "-" not in word]
     assert named == names, answer["evidence"]
 
@@ -65,7 +65,7 @@ def test_six_samples_suffice_for_an_older_problem(
 
 
 def test_a_group_without_spare_capacity_is_not_unbalanced() -> None:
-    """If all members fall behind, the group is first unknown, then overloaded."""
+    """If all members fall behind, the diagnosis is first "unknown", then "overloaded"."""
     late = replace(EVEN, rates=steady(np.full(30, 28.0)))
     answer = answer_after(late, hours=5 / 60)
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "unknown")
@@ -74,7 +74,7 @@ def test_a_group_without_spare_capacity_is_not_unbalanced() -> None:
 
 
 def test_a_silent_member_is_named_despite_samples_without_owners() -> None:
-    """A member that stops committing is named, though two later samples have no owners."""
+    """A member that stops committing is named even if two later samples lack owners."""
     line = question(
         40,
         end=lambda _, step: 1000 + 600 * step,

@@ -27,7 +27,7 @@ def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
 def test_time_lag_stays_until_the_backlog_is_read() -> None:
     """At 100 % utilisation, a partition's time lag does not change.
 
-    The total of a member is its average time lag times its number of partitions.
+    `total_time_lag` returns the average time lag of a member times its number of partitions.
     """
     time_lag_s = np.array([138.0, 0.0])
     group = Outlook(
@@ -38,7 +38,7 @@ def test_time_lag_stays_until_the_backlog_is_read() -> None:
 
 
 def test_time_lag_grows_no_faster_than_time() -> None:
-    """Even at ten times the capacity, the time lag grows by no more than the horizon."""
+    """Even if ten times the capacity arrives, the time lag grows by no more than the horizon."""
     assert outlook([1000.0, 1.0], [0.0, 0.0]).forecast_time_lag(APART, 1800.0).max() <= 1800.0
 
 
@@ -50,7 +50,7 @@ def test_a_partition_without_an_owner_never_catches_up() -> None:
 
 
 def test_uncertain_arrivals_give_no_certain_overload() -> None:
-    """A member at 105 % is certain to fall behind only if the arrival rates are precise."""
+    """At 105 % utilisation, a member certainly falls behind only if arrival rates are precise."""
     for deviation, late in ((0.1, True), (5.0, False)):
         sure = outlook([60.0, 45.0], [0.0, 0.0], deviation).sure_time_lag(TOGETHER, 1800.0)
         assert bool((sure > 60.0).any()) is late
@@ -62,10 +62,10 @@ def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
 
 
 def test_time_to_catch_up_has_an_interval() -> None:
-    """Catching up on 60,000 records at a spare 40/s takes 25 min minus 90 s.
+    """With a spare 40/s, a group catches up on 60,000 records in 25 min minus 90 s.
 
-    The group has caught up when its time lag is within the objective of a minute. The interval is
-    computed with capacities 13 % lower and higher.
+    The last 3,600 records, which take 90 s, are within the objective of a minute. The bounds of the
+    interval are computed from capacities that are 13 % higher and lower.
     """
     forecast = outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0)
     assert forecast.catch_up_s == pytest.approx(60_000 / 40 - 90)
@@ -75,7 +75,7 @@ def test_time_to_catch_up_has_an_interval() -> None:
 
 
 def test_a_member_over_capacity_never_catches_up() -> None:
-    """A member above its capacity never catches up; at 95 %, the time has no upper bound."""
+    """At over 100 % utilisation, a member never catches up; at 95 %, it may take any time."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.forecast(APART, 1800.0).catch_up_s is None

@@ -10,9 +10,9 @@ from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import written
 from tests.fairlead.domain.analysis.questions import question, series_at
 
-#: Arrivals, and records read, between two samples of a partition that falls behind.
+#: Records that arrive (COME) and are read (READ) between two samples if a partition falls behind.
 COME, READ = 1200, 600
-#: Records in a log segment, and number of newest records that retention keeps.
+#: Records in a log segment (SEGMENT), and newest records that retention keeps (KEPT).
 SEGMENT, KEPT = 6_000, 60_000
 
 
@@ -32,7 +32,7 @@ def kept_from(partition: int, step: int) -> int:
 
 
 def losing(series: int, **more: Any) -> dict[str, Any]:
-    """Return an input line about a group that falls behind in logs that keep 50 minutes."""
+    """Return an input line about a group that falls behind; logs keep records for 50 minutes."""
     line = question(series, end=filling, committed=falling_behind, **more)
     for step, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [kept_from(partition, step) for partition in range(8)]
@@ -46,19 +46,19 @@ def overtaken_at() -> int:
 
 @pytest.mark.parametrize("series", [30, 50, 80, 95])
 def test_time_of_a_loss_is_forecast(series: int) -> None:
-    """At constant rates, the error of the forecast is below 10 % plus the time of two segments."""
+    """The time of a loss is forecast within 10 % plus the time in which two segments fill."""
     answer = answer_question(losing(series))
     kept = answer["forecast"]["kept"]
     left_s = 60.0 * (overtaken_at() - (series - 1))
     segments_s = 2 * 60.0 * SEGMENT / COME
-    # Capacities are uncertain, and commits are known to the precision of a sample.
+    # Capacities and the times of commits are known only roughly.
     assert kept["loss_s"] == pytest.approx(left_s, abs=segments_s + 0.1 * left_s)
     assert "loses records in" in answer["evidence"]
     assert "retention deletes them before they are read" in answer["evidence"]
 
 
 def test_a_plan_that_cures_the_group_avoids_a_loss() -> None:
-    """The plan moves busy partitions from one member to the other; no loss is forecast with it."""
+    """A plan moves busy partitions to the faster member; with this plan, no loss is forecast."""
     fast = {"records_per_s": 200.0, "measured": True, "at": written(0.0)}
     answer = answer_question(losing(60, capacities={"b": fast}))
     assert answer["outcome"] == "plan"
@@ -100,7 +100,7 @@ def test_a_group_that_keeps_up_loses_nothing() -> None:
 
 
 def test_a_log_that_is_created_again_is_not_overtaken() -> None:
-    """Deletions before the topic was recreated do not count for the forecast."""
+    """The forecast ignores deletions from before the topic was recreated."""
     series = series_at([[100], [200], [10], [20]], [[100], [200], [0], [5]], [0])
     series.begin[:2] = [[0], [90]]
     assert retention_of(series, np.ones(1)) is None

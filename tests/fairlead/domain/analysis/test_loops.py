@@ -1,4 +1,4 @@
-"""Closed loops of the model in `outside`, in short forms of long runs."""
+"""Closed loops of the model in `outside`: the plans that simulated groups get within hours."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
     ],
 )
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
-    """A healthy group gets no plan and no diagnosis of a problem, however it commits."""
+    """No commit interval or pattern of arrivals causes a plan or a diagnosis of a problem."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.diagnoses} <= {"healthy", "unknown"}
@@ -40,7 +40,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
 def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
-    """Producers that send less often than samples are taken cause no plan."""
+    """If producers send batches at longer intervals than those of samples, no plan is made."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
         rates=steady(rates / rates.sum() * 28 * 36.0),
@@ -79,7 +79,7 @@ def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
     ],
 )
 def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
-    """One to four plans remove 99 % of the partition-minutes over the objective."""
+    """One to four plans reduce the partition-minutes over the objective by 99 %."""
     course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
@@ -111,7 +111,7 @@ def test_a_hot_partition_is_not_moved_to_every_member() -> None:
 
 
 def test_a_hot_partition_goes_to_the_fastest_member() -> None:
-    """A partition that no member can keep up with ends on the member that reads it fastest."""
+    """If no member can keep up with a partition, the fastest member gets the partition."""
     speeds = (70.0, 100.0, 140.0, 70.0)
     loop = hot_partition(*speeds, hot=190.0)
     loop.capacities = {

@@ -160,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """A partition of which nothing is read is stuck, if its owner reads 90 % of the others."""
+    """If an owner reads 90 % of other partitions, a partition that is not read at all is stuck."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -247,7 +247,7 @@ def test_a_group_with_constant_replacements_is_planned() -> None:
 
 
 def test_a_sample_without_owners_is_no_rebalance() -> None:
-    """The plan is the same if one recent sample has no owners."""
+    """If one recent sample lacks owners, the plan is the same as if the sample had them."""
     line = question(end=skewed, committed=behind)
     whole = answer_question(line)
     line["snapshots"][-3]["owners"]["t"] = [None] * 8
@@ -256,7 +256,7 @@ def test_a_sample_without_owners_is_no_rebalance() -> None:
 
 
 def of_both(_: int, step: int) -> int:
-    """Return the end offset of any partition if two records arrive a second."""
+    """Return a partition's end offset if two records arrive a second."""
     return 100_000 + 2 * PER_STEP * step
 
 
@@ -270,7 +270,7 @@ def test_a_member_overtaken_by_retention_is_not_silent() -> None:
 
 
 def test_deleted_records_do_not_count_as_read() -> None:
-    """A capacity excludes records that retention deleted before the member read them.
+    """Records that retention deleted before a member read them do not raise its capacity.
 
     Committed offsets advance by 8/s; three quarters of these records were deleted.
     """
@@ -299,7 +299,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
-    """With `latest` and no commits, the group is unknown; without arrivals, it is healthy."""
+    """With `latest` and no commits, a group with arrivals is unknown, and an idle one healthy."""
     line = question(20, committed=lambda _, __: None, policy={"auto_offset_reset": "latest"})
     answer = answer_question(line)
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a", "b"])
@@ -309,7 +309,7 @@ def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:
 
 @pytest.mark.parametrize("reset", ["none", "by_duration:P1DT6H", "by_duration:PT0.5S"])
 def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str) -> None:
-    """For `none` and `by_duration`, the answer is that of `earliest`: the whole log is lag."""
+    """For `none` and `by_duration`, the whole log is lag, as for `earliest`."""
 
     def answer_with(policy: str) -> dict[str, Any]:
         def committed(partition: int, step: int) -> int | None:
@@ -323,9 +323,9 @@ def test_partition_without_a_commit_is_unread_unless_reset_is_latest(reset: str)
 
 @pytest.mark.parametrize("after_s", [1, 2, 5])
 def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
-    """Samples a few seconds apart do not distort capacities, though commits are 5 s apart.
+    """Samples that are a few seconds apart do not distort capacities if commits are 5 s apart.
 
-    A planning run takes its sample seconds after a regular one.
+    Such samples occur because a planning run takes its sample seconds after a regular sample.
     """
     group = Group(
         steady(np.full(6, 10.0)), steady(np.full(2, 100.0)), topics={"t": 6}, reads=names(2)
@@ -333,7 +333,7 @@ def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
     every = [60.0 * step + after for step in range(61) for after in (0.0, after_s)]
 
     def read(now: float, partition: int) -> int:
-        """Return the offset of the last commit; commits are 5 s apart."""
+        """Return the last committed offset, if a commit is made every 5 s."""
         return int(10 * 5 * ((now + partition) // 5))
 
     line = Loop(group, decide_s=1e9)
@@ -358,7 +358,7 @@ def test_short_steps_between_samples_have_little_weight(after_s: int) -> None:
 
 @pytest.mark.parametrize("minutes", range(57, 64))
 def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
-    """The partition is stuck even if its last commit is older than the hour of samples."""
+    """A partition stays stuck even if its last commit is older than the hour of samples."""
     series = 90
 
     def still(partition: int, step: int) -> int:
@@ -369,7 +369,7 @@ def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
 
 
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
-    """Partitions are not stuck while members read one backlog after another, six minutes each."""
+    """Members read one partition's backlog after another, 6 min each; none of them is stuck."""
     minutes, backlog = 6, 50_000
 
     def filling(partition: int, step: int) -> int:
@@ -385,9 +385,9 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
 
 
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
-    """Return an input line about a partition of which a share of the arrivals is read.
+    """Return an input line in which only a share of the arrivals of partition t-0 is read.
 
-    `others` is the number of further partitions of its owner that have almost no lag.
+    The owner of t-0 has almost no lag in `others` of its other partitions.
     """
     series = 30
 
@@ -400,7 +400,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """A half-read partition whose owner keeps up with others is throttled; no plan would help."""
+    """If an owner keeps up except with one partition, that one is throttled; no plan is made."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -412,7 +412,7 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """A partition is not called throttled if only one other can be compared, or 90 % is read."""
+    """A partition is not "throttled" if 90 % of it is read, or if there is only one to compare."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
@@ -430,7 +430,7 @@ def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
     assert answer["moved"] > 0
 
 
-#: Number of the sample at which the transaction of `held` opens, which blocks reading from then on.
+#: Number of the sample at which `held` opens a transaction, which blocks later records.
 OPEN = 8
 
 
@@ -446,7 +446,7 @@ def held(
     until
         Number of the first sample after the end of the transaction.
     short
-        Number of records before the transaction that the group has not committed.
+        Number of records from before the transaction that are not committed.
     marker
         Number of offsets taken by the marker of the previous transaction.
     """
@@ -469,7 +469,7 @@ def held(
 @pytest.mark.parametrize("partitions", [1, 4, 8])
 @pytest.mark.parametrize("marker", [0, 1])
 def test_records_behind_an_open_transaction_are_not_stuck(partitions: int, marker: int) -> None:
-    """The group is healthy, and the evidence states since when the transaction has been open."""
+    """If a transaction stays open, the group is healthy, and the evidence has the time it began."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
     assert (
@@ -487,7 +487,7 @@ def test_a_transaction_may_be_older_than_all_samples() -> None:
 
 
 def test_readable_records_before_a_transaction_may_be_stuck() -> None:
-    """The partition is stuck if 30 records before the open transaction are not read."""
+    """If 30 records before an open transaction are not read, the partition is stuck."""
     answer = answer_question(held(short=30))
     assert (answer["diagnosis"], answer["names"]) == ("stuck partition", ["t-0"])
     assert "transaction" not in answer["evidence"]

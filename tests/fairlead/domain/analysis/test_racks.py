@@ -83,14 +83,14 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
 def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
-    """No plan if racks are unknown or ignored, or if each partition has replicas in all racks."""
+    """No plan is made if racks are unknown or ignored, or if all racks have all replicas."""
     decision = decide(group)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason
 
 
 def test_price_and_least_saving_decide() -> None:
-    """The traffic of 0.69 GB a day causes a plan only if its price exceeds the least saving."""
+    """Traffic causes a plan only if its price exceeds the policy's `least_saving_per_day`."""
     high = decide(question(price_per_gb=2.0, least_saving_per_day=1.0))
     assert high.reason.endswith("between racks: 0.691 GB a day, then 0 GB, 1.38 a day, then 0.00")
     low = decide(question(price_per_gb=0.02, least_saving_per_day=1.0))
@@ -104,7 +104,7 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
 
 
 def test_no_member_falls_behind_for_racks() -> None:
-    """The only member in the replicas' rack does not get more partitions than it can read."""
+    """A plan for racks gives a member no more partitions than it can read."""
     group = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=group.series.now) for name in ("a", "b")}
     decision = decide(replace(group, capacities=speeds))
@@ -113,7 +113,7 @@ def test_no_member_falls_behind_for_racks() -> None:
 
 
 def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
-    """If the policy counts racks, the plan may move other partitions, but not more."""
+    """If racks are taken into account, a plan may move different partitions, but not more."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Recordings of real consumers on a real broker, analysed again.
+"""Recordings of real consumers on a real broker, analysed by the present code.
 
 Three members, each of which can read 150 records a second, read twelve partitions; samples are 20 s
 apart.

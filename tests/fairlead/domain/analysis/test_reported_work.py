@@ -30,11 +30,11 @@ class Team:
     Parameters
     ----------
     seconds
-        Seconds for a usual record on a usual consumer.
+        Seconds that a consumer takes for a record, unless `times` or `slow` increase them.
     times
-        By partition: factor by which its records take longer.
+        Partition -> factor by which its records take longer.
     slow
-        By consumer: factor by which its records take longer.
+        Number of a consumer -> factor by which it takes longer for each record.
     utilisation
         Utilisation of the most utilised consumer.
     spread
@@ -154,7 +154,7 @@ def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> Non
 
 
 def test_expensive_partitions_and_a_slow_consumer_are_named_early() -> None:
-    """After two samples, the evidence names partitions and consumer; the group gets no plan."""
+    """After two samples, the evidence names the expensive partitions and the slow consumer."""
     answer = answer_question(Team(**UNEVEN).line(2))  # type: ignore[arg-type]
     assert answer["outcome"] == "no change"
     assert re.search(r"of t-5 takes (39|40|41) ms, (9\.\d|10) times", answer["evidence"])
@@ -170,7 +170,7 @@ def test_at_most_three_slow_consumers_are_named() -> None:
 
 
 def test_with_few_usual_partitions_both_explanations_are_named() -> None:
-    """The evidence names both: a consumer may be slow, or its two partitions expensive."""
+    """The evidence states that either a consumer is slow or its two partitions are expensive."""
     team = Team(consumers=4, partitions=8, slow={3: 1.5})
     assert (
         "either it is slow, or records of t-6, t-7 are expensive"
@@ -179,7 +179,7 @@ def test_with_few_usual_partitions_both_explanations_are_named() -> None:
 
 
 def test_capacities_are_known_from_reports_without_lag() -> None:
-    """Reports show the capacity of members at 60 % utilisation, which have no lag."""
+    """Reports show the capacity of members that have no lag, here at 60 % utilisation."""
     answer = answer_question(Team(utilisation=0.6).line(10))
     speeds = {name: row["records_per_s"] for name, row in answer["capacities"].items()}
     assert speeds == pytest.approx(dict.fromkeys(["c0", "c1", "c2"], 250.0), rel=0.05)
@@ -188,9 +188,9 @@ def test_capacities_are_known_from_reports_without_lag() -> None:
 
 
 def test_capacities_count_offsets_but_no_skipped_ones() -> None:
-    """Capacities are in offsets, so gaps between records raise them; a skipped backlog does not.
+    """Capacities are in offsets: gaps between records raise them, but a skipped backlog does not.
 
-    Nine of ten offsets have no record; then the backlog of one partition is skipped.
+    In the test, nine of ten offsets have no record, and the backlog of one partition is skipped.
     """
     team = Team()
     dense, sparse = team.line(10), team.line(10)
@@ -206,9 +206,9 @@ def test_capacities_count_offsets_but_no_skipped_ones() -> None:
 
 
 def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
-    """If all consumers become slower at once, the evidence states that, and no plan is made.
+    """If all consumers become slower at once, the evidence states this, and no plan is made.
 
-    The cause may be a database or a deployment.
+    For example, a database may be slow.
     """
     team = Team(utilisation=0.45)
     answer = answer_question(team.line(20, lambda sample: 2.0 if sample >= 14 else 1.0))
@@ -217,7 +217,7 @@ def test_all_consumers_slower_at_once_is_a_shared_cause() -> None:
 
 
 def test_mean_time_counts_from_its_last_change() -> None:
-    """Ten minutes after all records became three times as fast, the mean is the new time."""
+    """Ten minutes after processing times have changed, the mean covers only the new times."""
     team = Team(utilisation=0.6)
     known = answer_question(team.line(30, lambda number: 1.0 if number < 20 else 0.3))
     values = [value for _, value, _ in known["seconds_per_record"]["t"]]
@@ -226,7 +226,7 @@ def test_mean_time_counts_from_its_last_change() -> None:
 
 @pytest.mark.parametrize("number", [10, 19])
 def test_no_consumer_is_slow_by_chance(number: int) -> None:
-    """The diagnosis is right although consumers flush rarely and partitions differ in cost.
+    """Diagnoses are right if consumers flush rarely and the partitions' costs differ.
 
     One of the two groups is unbalanced.
     """
@@ -261,7 +261,7 @@ def spoil_numbers(line: Line) -> None:
 
 @pytest.mark.parametrize("spoil", [spoil_records, spoil_time, spoil_counter, spoil_numbers])
 def test_impossible_reports_are_ignored_and_mentioned(spoil: Callable[[Line], None]) -> None:
-    """The evidence mentions the impossible report; all other reports are used."""
+    """If a report is impossible, the evidence mentions this, and all other reports are used."""
     team = Team(utilisation=0.6, **UNEVEN)  # type: ignore[arg-type]
     line = team.line(12)
     spoil(line)
@@ -283,7 +283,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """At every other sample, report a record that is in progress, with its time so far."""
+    """In every other sample, report the time spent so far on a record that is in progress."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
@@ -292,7 +292,7 @@ def report_records_under_way(line: Line) -> None:
 
 
 def report_rests_of_batches(line: Line) -> None:
-    """Report batches of one record, whose remaining work takes as long as the record."""
+    """Report batches of one record each; work at the end of a batch takes as long as the record."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             row["busy_squares_s2"] /= 2.0
@@ -302,7 +302,7 @@ def report_rests_of_batches(line: Line) -> None:
     "change", [report_rarely, report_records_under_way, report_rests_of_batches]
 )
 def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
-    """Reports are used if consumers commit rarely or during a record, or work between batches."""
+    """Reports are used even if they are rare, or include a record in progress or other work."""
     team = Team(seconds=0.1, utilisation=0.2, spread=0.001)
     line = team.line(16)
     change(line)
@@ -345,7 +345,7 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """If a consumer has paused partitions, the time per record is known, but not its utilisation.
+    """If a consumer has paused partitions, its utilisation is unknown, its time per record known.
 
     A consumer that pauses partitions works outside the calls whose time it reports.
     """
@@ -359,7 +359,7 @@ def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
 
 
 def test_times_are_unknown_if_the_newest_report_says_so() -> None:
-    """A consumer's times are unknown only if its newest report marks them as unknown."""
+    """A consumer's times are unknown only if its newest report states that they are unknown."""
     line = Team().line(4)
     reports(line, 0)["consumers"]["c0"]["paused"] = None
     reports(line, 3)["consumers"]["c1"]["paused"] = None
@@ -371,7 +371,7 @@ def test_times_are_unknown_if_the_newest_report_says_so() -> None:
 
 
 def test_records_that_are_only_queued_have_no_known_cost() -> None:
-    """Times and costs are unknown if consumers only put records into a queue (4 µs each)."""
+    """If consumers only put records into a queue (4 µs each), times and costs are unknown."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     answer = answer_question(line)
     assert answer["seconds_per_record"]["t"] == [None] * 18
@@ -380,7 +380,7 @@ def test_records_that_are_only_queued_have_no_known_cost() -> None:
 
 
 def test_consumers_that_flush_are_as_busy_as_they_report() -> None:
-    """The time of flushes counts as busy time of the consumer, not as time per record."""
+    """Flushes are part of a consumer's busy time, but not of its time per record."""
     line = Team(seconds=4e-6, utilisation=0.01).line(8)
     for number in range(8):
         for its in reports(line, number)["consumers"].values():

@@ -42,7 +42,7 @@ def test_fewest_consumers_for_undivided_partitions() -> None:
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
-    """Three consumers suffice for three partitions; the reason mentions an exceeded target."""
+    """The reason mentions a partition that alone exceeds a consumer's target utilisation."""
     result = sized([9.8] * 3, [10.0] * 3, late=True)
     assert result.wanted == 3
     assert result.why == (
@@ -68,7 +68,7 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
 
 
 def test_members_that_keep_up_without_a_known_limit_are_enough() -> None:
-    """If capacities are only lower bounds equal to the loads, no more members are wanted."""
+    """If loads equal the known lower bounds of capacities, no more members are wanted."""
     assert sized([5.0] * 3, [10.0, 10.0], measured=False).wanted == 2
     assert sized([5.0] * 3, [10.0, 10.0]).wanted == 3
 
@@ -96,7 +96,7 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_packing_is_near_its_lower_bound(seed: int) -> None:
-    """The number of consumers is at most 11/9 of the minimum plus 1 (best fit decreasing)."""
+    """No more than 11/9 of the minimum plus 1 consumers are wanted (best fit decreasing)."""
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))

@@ -116,10 +116,7 @@ def test_any_question_has_a_sane_answer(line: dict[str, Any]) -> None:
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, Any]) -> None:
-    """A forecast within the objective causes no plan, except for partitions without an owner.
-
-    Such a plan moves no other partition.
-    """
+    """If the forecast is within the objective, a plan only assigns partitions without an owner."""
     answer = answer_question(line)
     if answer["outcome"] == "plan" and answer["forecast"]["kept"]["time_lag_s"] <= line[
         "policy"
@@ -131,7 +128,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
-    """The same samples with the answer's capacities give the same capacities and outcome."""
+    """If a line has the capacities of its own answer, capacities and outcome do not change."""
     first = answer_question(line)
     again = answer_question({**line, "capacities": first["capacities"]})
     assert again["capacities"] == {
@@ -217,7 +214,7 @@ def test_topics_that_are_gone_leave_nothing_to_plan(topics: dict[str, int]) -> N
 
 @pytest.mark.parametrize("ends", [[None] * 8, [0] * 8])
 def test_logs_created_again_are_unknown(ends: list[int | None]) -> None:
-    """A group is not healthy, but unknown, if its topic was recreated in the last sample."""
+    """If a topic was recreated just before the last sample, the group is unknown, not healthy."""
     line = question()
     line["snapshots"][-1]["end"]["t"] = ends
     assert answer_question(line)["diagnosis"] == "unknown"
@@ -234,7 +231,7 @@ def test_offsets_near_the_largest_do_not_overflow() -> None:
 
 
 def test_tiny_target_utilisation_does_not_overflow() -> None:
-    """A target of 5e-324 gives an answer, although its advice makes no sense."""
+    """A target utilisation of 5e-324 gets an answer, although its advice makes no sense."""
 
     def hot(partition: int, step: int) -> int:
         return skewed(partition, step) if partition == 0 else arriving(partition, step)

@@ -31,7 +31,7 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 
 
 def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
-    """Samples without stable ends get -1; each partition keeps its column if topics change."""
+    """Samples without stable ends have -1; if topics change, partitions stay in their columns."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
     arrays = arrays_of(rows, ["t"], [2], ["a"])
     assert arrays.stable_end is not None
@@ -47,7 +47,7 @@ def test_samples_are_ordered_and_counted_once() -> None:
 
 
 def test_all_samples_of_the_last_hour_and_one_per_quarter_before() -> None:
-    """Samples over an hour old are thinned to one per 15 minutes; over a day old, dropped."""
+    """Of samples older than an hour, one per 15 minutes is used, up to an age of one day."""
     rows = [row(before) for before in range(0, 60 * 30, 5)]
     series = arrays_of(samples(*rows), ["t"], [2], ["a"])
     ages = ((series.at[-1] - series.at) / 60).round().astype(int)[::-1]

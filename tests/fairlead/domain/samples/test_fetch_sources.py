@@ -37,10 +37,10 @@ def test_sources_of_the_newest_sample_have_the_given_order() -> None:
 
 
 def test_racks_that_have_just_changed_are_not_known() -> None:
-    """A partition whose racks differ between recent samples has no known racks.
+    """If a partition's racks differ between recent samples, they are unknown.
 
-    While a broker restarts, its partitions have other leaders, which must not cause a plan. Samples
-    may number the sets of racks differently, so the racks themselves are compared.
+    While a broker restarts, its partitions have other leaders, and this must not cause a plan. The
+    racks themselves are compared, because samples may number the sets of racks differently.
     """
     other = sample(1, racks=[["r2"], ["r1"]], rack_set=[1, 1, 1])
     racks, _ = sources(other, sample(0))
@@ -48,7 +48,7 @@ def test_racks_that_have_just_changed_are_not_known() -> None:
 
 
 def test_old_samples_and_unknown_racks_do_not_count() -> None:
-    """Old samples, unknown racks and other partition counts do not make racks unknown."""
+    """Racks are known even if they differ in old samples or are unknown in other samples."""
     minutes = int(STEADY / STEP)
     rows = [
         sample(minutes + 1, rack_set=[1, 1, 1]),

@@ -22,7 +22,7 @@ Offsets = tuple[int | None, int | None, int | None]
 # By case: the partition's offsets, oldest first; None: the sample does not have the partition.
 # A case named GROUP/CASE is a partition of GROUP; any other case is a group of one partition.
 CASES: dict[str, list[Offsets | None]] = {
-    # The rule of lag.
+    # Cases for lag.
     "committed": [(0, 100, 40)],
     "committed at the end": [(0, 100, 100)],
     "committed beyond the end": [(0, 100, 120)],
@@ -34,13 +34,13 @@ CASES: dict[str, list[Offsets | None]] = {
     "vanished": [(None, None, 40)],
     "vanished since": [(0, 100, 40), (None, None, 40)],
     "huge": [(0, 2**62, 1)],
-    # Rates: samples are 100 s apart.
+    # Cases for rates: samples are 100 s apart.
     "steady": [(0, 1000, 500), (0, 2000, 1500), (0, 3000, 2500)],
     "faster lately": [(0, 0, 0), (0, 0, 0), (0, 1000, 1000)],
     "gap in history": [(0, 0, 0), None, (0, 1000, 1000)],
     "re-created": [(0, 5000, 5000), (0, 100, None), (0, 200, None)],
     "commits begin": [(0, 100, None), (0, 200, 200)],
-    # Status.
+    # Cases for the status.
     "stop/0": [(0, 100, 10), (0, 150, 10)],
     "stop/1": [(0, 100, 10), (0, 100, 10)],
     "stall/0": [(0, 100, 10), (0, 150, 10)],
@@ -60,7 +60,7 @@ LONGEST = max(map(len, CASES.values()))
 def series_at(
     histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
 ) -> SampleSeries:
-    """Return samples of partitions; shorter histories start at a later sample."""
+    """Return samples of partitions. Their histories end together; short ones begin later."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
         for step, offsets in enumerate(history, LONGEST - len(history)):
@@ -116,11 +116,11 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # Half a step ago, the end offset was the present committed offset.
+        # The time lag is 50 s: so long ago, the end offset was what is now the committed offset.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # At one record a second, 200 records date from before the first sample.
+        # At one record a second, the 200 records are older than the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),
@@ -142,7 +142,7 @@ def test_lag_rates_and_status_follow_their_definitions(
 ) -> None:
     """Lag follows KAFKA-5337; the status is that of the first rule that applies.
 
-    Rates are None if they are unknown.
+    Unknown rates are None.
     """
     for name, value in expected.items():
         assert measured[case][name] == pytest.approx(value), name
@@ -181,7 +181,7 @@ COMMITTED = [[600 * (minute // 5 * 5)] * 2 for minute in range(61)]
 
 
 def test_group_that_commits_every_five_minutes_never_stops() -> None:
-    """The status is OK at every minute between the usual commits."""
+    """If commits come every five minutes, the status is OK at every minute."""
     reported = {
         status
         for last in range(30, 61)
@@ -206,7 +206,7 @@ def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
 
 
 def test_transaction_marker_is_no_lag() -> None:
-    """An idle partition with a transaction marker is OK: it is always one record behind."""
+    """An idle partition that ends with a transaction marker has lag 1, and the status OK."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
 
@@ -237,7 +237,7 @@ def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
 
 
 def test_emptied_idle_partition_is_ok_after_half_an_hour() -> None:
-    """The status is DATA_LOSS for half an hour after the loss, even if no records arrive."""
+    """The status is DATA_LOSS for half an hour after a loss, then OK; no records arrive."""
     minutes = int(LOST_WITHIN_S / 60)
     statuses_by_length = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))

@@ -172,7 +172,7 @@ def test_reports_of_present_members_are_columns_of_the_sample() -> None:
 
 
 def test_group_that_could_not_be_described_has_the_error() -> None:
-    """The row has the error, no members, and the group's commits."""
+    """If a group could not be described, its row has the error, no members, and its commits."""
     group = described(state="PreparingRebalance", error="Group g rebalances")
     row = row_of(group, log=log_of({"t": 1}), committed={"g": {"t": {0: 7}}})
     assert (row["error"], row["members"], row["committed"]) == ("Group g rebalances", [], [7])
@@ -213,7 +213,7 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
 
 
 def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
-    """The list has -1 for an unknown stable end; groups without any known end have None."""
+    """Unknown stable ends are -1; if all stable ends of a group are unknown, its list is None."""
     rows = [{"group": group, "topics": ["t"], "counts": [2]} for group in "abc"]
     table = samples(*rows, {"group": "d", "topics": [], "counts": []})
     found = with_stable_end(table, np.array([-1, -1, 7, -1, -1, 0]))
@@ -224,7 +224,7 @@ def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw brokers' answers about some groups; commits and owners may name deleted partitions."""
+    """Return random brokers' answers; commits and owners may name deleted partitions."""
     topics, numbers = st.sampled_from("tuv"), st.integers(0, 3)
     offsets = st.dictionaries(topics, st.dictionaries(numbers, st.integers(0, 99), min_size=1))
     claims = st.dictionaries(topics, st.sets(numbers, min_size=1))
@@ -248,7 +248,7 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(answers())
 def test_every_partition_has_its_answers(given_answers: dict[str, Any]) -> None:
-    """For any answers, the table equals one made by looking up each partition separately."""
+    """For any answers, the table equals a table in which each partition is looked up alone."""
     log, committed = given_answers["log"], given_answers["committed"]
     expected = []
     for group in sorted(given_answers["groups"], key=lambda group: group.group):

@@ -1,4 +1,4 @@
-"""A recording of samples: the arrivals, members, topics and statuses that follow from them."""
+"""What a recording derives from its samples: arrivals, members, topics and statuses."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def recording(*rows: dict[str, Any]) -> Recording:
 
 
 def test_arrivals_are_those_between_samples() -> None:
-    """Growing end offsets are arrivals; a topic that was recreated, or is unknown, has none."""
+    """Arrivals are growing end offsets; recreated or unknown topics have no arrivals."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -48,7 +48,7 @@ def test_arrivals_are_those_between_samples() -> None:
 
 
 def test_members_and_partitions_change_over_time() -> None:
-    """Members and partitions change with each sample.
+    """Samples can change members and partitions during a replay.
 
     The replay starts with the lag of the first sample.
     """
@@ -65,7 +65,7 @@ def test_members_and_partitions_change_over_time() -> None:
 
 
 def test_topic_exists_while_a_member_reads_it() -> None:
-    """A topic that the group has left has no arrivals and no time lag, despite old commits."""
+    """If a group has left a topic, the topic has no arrivals and no time lag."""
     left = sample(20, {"t": [20], "u": [50]}, committed=[20, 10], owner=[0, -1])
     left_for_good = recording(
         sample(0, {"t": [10], "u": [10]}),
@@ -80,7 +80,7 @@ def test_topic_exists_while_a_member_reads_it() -> None:
 
 
 def test_statuses_depend_on_the_hour_before() -> None:
-    """A partition that stops after 20 minutes is OK at minute 20, and STOP at minute 59."""
+    """If commits end after 20 minutes, the status is OK at minute 20, and STOP at minute 59."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])

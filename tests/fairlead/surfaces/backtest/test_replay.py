@@ -1,4 +1,4 @@
-"""Replays of a recorded group with several assignors: time behind and moves."""
+"""Replays of a recorded group with several assignors, and the moves and lag of each."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.samples import samples
 
 @cache
 def skewed() -> Recording:
-    """Return six hours of a group under `range` in which two of ten members are overloaded."""
+    """Return six hours of a group that uses `range` and has two overloaded members of ten."""
     return Recording.of(recorded(SCENARIOS["skew"], hours=6)[0])
 
 
@@ -38,14 +38,14 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
-    """A replay with the real owners, or with `range`, has the recorded time lag within 3 %."""
+    """Replays with the real owners or with `range` reproduce the recorded lateness within 3 %."""
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of one topic; in each text, letter p is the owner of partition p."""
+    """Return hourly samples of a topic; letter p of an hour's text is the owner of partition p."""
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
@@ -65,7 +65,7 @@ def hourly(*owners: str) -> Recording:
 
 
 def test_sticky_keeps_its_own_assignment() -> None:
-    """Sticky ignores that the real group swapped all partitions, and moves one to a new member."""
+    """The group swaps all partitions; `sticky` only moves one of them, to a new member."""
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
@@ -73,7 +73,7 @@ def test_sticky_keeps_its_own_assignment() -> None:
 
 
 def test_new_member_takes_over_the_share_of_a_former_member() -> None:
-    """If a member restarts under another name, no partition moves and no plan is made."""
+    """If a member restarts with another name, no partition moves and no plan is made."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)

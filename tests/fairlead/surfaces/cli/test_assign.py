@@ -46,7 +46,7 @@ def run(command: str, *lines: object) -> tuple[list[Any], int]:
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The answer is the one in the interface document, with all fields."""
+    """The answer has all fields, with the values in the interface document."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {
@@ -78,7 +78,7 @@ def test_invalid_line_does_not_affect_other_lines() -> None:
 
 
 def test_a_group_without_members_is_no_error() -> None:
-    """Every assignor returns an empty assignment."""
+    """If a group has no members, every assignor returns an empty assignment."""
     for name in ASSIGNORS:
         answers, code = run("assign", {"assignor": name, "topics": {"t": 2}, "members": {}})
         assert answers[0]["assignment"] == {}
@@ -137,7 +137,7 @@ def test_lags_beyond_int64_are_summed_exactly() -> None:
     ],
 )
 def test_error_names_the_field_and_the_reason(change: dict[str, Any], message: str) -> None:
-    """The error starts with the path of the invalid field, such as members.a.topics."""
+    """An error starts with the path of the invalid field, such as `members.a.topics`."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert code == 1
@@ -157,7 +157,7 @@ def test_error_names_the_field_and_the_reason(change: dict[str, Any], message: s
     ],
 )
 def test_what_is_not_json_is_an_error_line(line: str, message: str) -> None:
-    """The answer is an error, also for NaN and repeated names, which Python's parser accepts."""
+    """Invalid JSON is an error, as are NaN and repeated names, which Python's parser accepts."""
     (answer,), code = run("assign", line)
     assert answer["error"].startswith(message)
     assert code == 1
@@ -216,7 +216,7 @@ def test_a_huge_limit_is_no_limit(option: str, other: list[str]) -> None:
     ],
 )
 def test_error_of_a_huge_value_is_short(change: dict[str, Any], message: str) -> None:
-    """The message does not repeat the whole value."""
+    """The error for a huge value does not repeat the whole value."""
     (answer,), code = run("assign", {**PROBLEM, **change})
     assert answer["error"].startswith(message)
     assert (len(answer["error"]) < 1100, code) == (True, 1)
@@ -231,7 +231,7 @@ def test_deeply_nested_value_is_an_error_line() -> None:
 
 
 def test_repeated_name_in_a_large_line_is_found_quickly() -> None:
-    """The line has several megabytes, and the repeated name is at its end."""
+    """A repeated name at the end of a line of several megabytes is reported quickly."""
     names = [f"t{number}" for number in range(200_000)]
     members = ",".join(f'"{name}": {{}}' for name in [*names, names[-1]])
     problem = {**PROBLEM, "members": {"C0": {"topics": [*names, names[-1]]}}}

@@ -26,7 +26,7 @@ def run(database: str, *arguments: str) -> tuple[int, str]:
 
 
 def test_upgrade_prints_both_revisions(database: str) -> None:
-    """The output has the revisions before and after; a second upgrade changes nothing."""
+    """An upgrade prints the revisions before and after; a second upgrade changes nothing."""
     assert run(database, "upgrade") == (0, f"empty -> {HEAD}")
     assert run(database, "upgrade") == (0, f"{HEAD}, unchanged")
 

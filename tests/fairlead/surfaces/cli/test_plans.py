@@ -96,7 +96,7 @@ def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
 
 
 def test_times_are_in_utc(week: str) -> None:
-    """Output is the same if the database session has another time zone."""
+    """Commands show times in UTC, whatever the time zone of the database session."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -143,9 +143,10 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
 
 
 def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
-    """`groups`, `why` and pages show the newest sample's time lag, whatever is stored later.
+    """`groups`, `why` and pages show the newest sample's time lag beside the forecast.
 
-    The charts of the group's page end with the newest sample, even if another is recent.
+    An older sample that is stored later changes nothing. The charts of the group's page end with
+    the newest sample.
     """
     engine, now = create_store_engine(week), datetime.now(UTC)
     series = read_samples(engine, "orders")
@@ -180,7 +181,7 @@ def test_rebalances_since_yesterday_are_counted(week: str) -> None:
     with transaction(engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
-        for number in range(52):  # in 50 of these, owners differ from the previous sample
+        for number in range(52):  # in 50 of these, owners have changed since the previous sample
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
             insert_samples(connection, {"orders": replace(last, at=at, digest=digest)})
@@ -190,7 +191,10 @@ def test_rebalances_since_yesterday_are_counted(week: str) -> None:
 
 
 def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
-    """`lag` shows the newest lag with its age, or earlier lag, by partition, member or topic."""
+    """`lag` shows the newest lag and its age; with `--at`, it shows the lag of an earlier time.
+
+    The lag is listed by partition, by member or by topic.
+    """
     engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
@@ -286,7 +290,7 @@ def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
 
 
 def test_errors_have_the_reason(week: str, services: Any) -> None:
-    """Unknown groups and versions, wrong states and a missing schema raise specific errors."""
+    """Each kind of mistake, such as an unknown group, raises an error of its own class."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),

@@ -75,7 +75,7 @@ def test_service_continues_after_an_error_in_one_sample(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A Fairlead error is one line, any other has a traceback; only Ctrl-C ends the service."""
+    """Errors do not end the service. A Fairlead error is one line, any other has a traceback."""
     series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 

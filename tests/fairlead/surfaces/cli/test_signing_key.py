@@ -12,7 +12,10 @@ from fairlead.surfaces.cli import app
 
 
 def test_each_key_is_printed_under_the_name_of_its_setting() -> None:
-    """The planner signs with one key, a consumer verifies with the other; swaps are refused."""
+    """The planner signs with one key, and consumers verify with the other.
+
+    If the two keys are exchanged, both settings are refused.
+    """
     drawn = tomllib.loads(CliRunner().invoke(app, ["signing-key", "2026-03"]).stdout)
     assert drawn.keys() == {"private_key", "public_keys"}
     signer = KafkaSettings.model_validate({"private_key": drawn["private_key"]}).signer

@@ -29,7 +29,7 @@ def hidden(text: str) -> set[str]:
 
 
 def test_invisible_characters_are_escaped() -> None:
-    """Invisible characters, and line feeds unless kept, are replaced by Python's escapes."""
+    """Invisible characters become Python's escapes; so do line feeds, unless `keep` has them."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
@@ -59,7 +59,7 @@ def test_all_output_is_visible() -> None:
 
 
 def test_a_record_of_the_log_is_a_line() -> None:
-    """A log message stays on one line; a traceback keeps its lines."""
+    """A log message is written on one line; a traceback may have several."""
     try:
         raise ValueError(EVIL)  # noqa: TRY301 - for its traceback
     except ValueError:

@@ -87,7 +87,7 @@ def groups(report: dict[str, Any]) -> Iterator[tuple[DemoGroup, dict[str, Any]]]
 
 
 def test_report_has_a_row_for_each_consumer(report: dict[str, Any]) -> None:
-    """Each row has lag and partitions before the plan, as predicted, and after adoption."""
+    """A consumer's row has lag and partitions: before the plan, predicted, and after adoption."""
     for scenario, group in groups(report):
         assert group["group"] == scenario.name
         assert group["assignor"]

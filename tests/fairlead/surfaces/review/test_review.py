@@ -97,7 +97,7 @@ def codes(page: str) -> list[str]:
 
 
 def test_a_plan_is_explained(engine: Engine) -> None:
-    """The page shows consumers before and after, moves with reasons, candidates and risks."""
+    """A review shows consumers before and after, moves with reasons, candidates and risks."""
     page = Page(review_page(engine, "billing", 1, now=NOON))
     assert "13,680 → 7,920" in page.text
     assert ["billing-1", "13,680", "5,760", "2", "1"] in page.rows
@@ -154,7 +154,7 @@ def test_page_loads_no_files_and_runs_no_scripts(engine: Engine) -> None:
 
 
 def test_approval_on_the_page_can_be_copied(week: str, engine: Engine) -> None:
-    """The page's SQL approves the plan when run as copied; then the page offers no approval."""
+    """If a user runs the page's SQL, the plan is approved; the page then offers no approval."""
     page = review_page(engine, "billing", now=NOON)
     (statement,) = [code for code in codes(page) if "approve_plan" in code]
     with psycopg.connect(week) as connection:
@@ -250,7 +250,7 @@ def test_policy_and_expiry_are_current(week: str, engine: Engine) -> None:
 
 
 def test_every_state_has_a_page(engine: Engine) -> None:
-    """A plan in any state has a review; for an unknown group or version, there is an error."""
+    """Each plan has a review, whatever its state; an unknown group or version is an error."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
     assert (
@@ -266,7 +266,10 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file name has group and version, or is given by `--output`; `-` prints the page."""
+    """The page is written to a file that `--output` can name, or is printed with `-`.
+
+    Without `--output`, the file's name contains group and version.
+    """
     monkeypatch.chdir(tmp_path)
     review = ("plans", "review")
     assert run(week, *review, "orders").stdout == "review-orders-3.html\n"
@@ -282,7 +285,7 @@ def test_the_command_writes_a_file(
 
 
 def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
-    """If a consumer would get more than any has ever processed, that is the first risk."""
+    """A load that exceeds what any consumer of the group has ever had is listed as first risk."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     change_protected_data(
@@ -290,7 +293,7 @@ def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
     )
     assert "Untested load" not in review_page(
         engine, "orders", 3, now=NOON
-    )  # the capacity, 100/s, was measured
+    )  # no risk, because the capacity, 100/s, was measured
     guess = "replace(analysed::text, '\"measured\": true', '\"measured\": false')::jsonb"
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")

@@ -121,7 +121,7 @@ class Ready:
 
     @contextmanager
     def watched(self) -> Iterator[list[str]]:
-        """Poll until the block ends; yield a list that collects each missing part once."""
+        """Poll `/ready` until the block ends; yield a list that gets each missing part once."""
         ended, seen = threading.Event(), list[str]()
 
         def watch() -> None:
@@ -148,7 +148,7 @@ def sampled_since(state_dir: Path, moment: float) -> bool:
 def test_sampling_continues_after_a_kill_of_the_code_server(
     at: At, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """The code server is restarted; until then `/ready` reports that it is missing."""
+    """A killed code server is restarted; until then, `/ready` reports that it is missing."""
     state_dir, ready = tmp_path / "state", Ready(at)
     lines: list[str] = []
     with TemporaryDirectory() as folder, (tmp_path / "log").open("w") as log:
@@ -211,7 +211,7 @@ def running(
 def test_parts_are_restarted_and_ended(
     running: tuple[subprocess.Popen[str], list[str]], at: At, tmp_path: Path
 ) -> None:
-    """After a part is killed by either signal, sampling continues; SIGTERM ends all parts."""
+    """If SIGKILL or SIGSEGV ends a part, sampling continues; SIGTERM to `up` ends all parts."""
     (process, lines), ready, state_dir = running, Ready(at), tmp_path / "state"
 
     def is_logged(text: str) -> bool:
@@ -244,7 +244,7 @@ def test_parts_are_restarted_and_ended(
     assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert [
         command(relative) for relative in family if command(relative)
-    ] == []  # found before, since dead processes have no children
+    ] == []  # `family` was read before, because ended processes have no children
     assert still_running(state_dir) == []
     beyond = [left for left in psutil.process_iter() if str(tmp_path) in " ".join(command(left))]
     assert beyond == []

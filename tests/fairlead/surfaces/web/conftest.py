@@ -1,4 +1,4 @@
-"""Fixtures of the web application's tests: a week of history, and plans to act on."""
+"""Fixtures of the web application's tests: a week of history, and plans in several states."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -57,8 +57,8 @@ class Desks:
     planner
         Plan store with the planner's login.
     plans
-        By group. `orders` needs approval; `payments` needs two people on pages; `billing` needs a
-        second database user; version 2 of `stock` is published.
+        Group -> plan. The plan of `orders` waits for approval. That of `payments` needs two people
+        on pages, that of `billing` a second database user. That of `stock` is published.
     """
 
     address: str
@@ -80,13 +80,13 @@ class Desks:
         return post(self.address, sent, as_person(who))
 
     def get(self, path: str, who: str | None = KIM) -> Answer:
-        """Get a page as a person; if `who` is None, without proof of identity."""
+        """Get a page as the browser of a person; None: as somebody without proof of identity."""
         return send(self.address, "GET", path, as_person(who) if who else ())
 
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return a web application on which any person named by the proxy may act."""
+    """Return a web application on which any person whom the proxy names may act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 

@@ -43,13 +43,14 @@ class Issuer:
     extra
         Additional keys to publish.
     status, body, raw
-        Status and body to answer instead of the key set, and raw bytes instead of HTTP.
+        Status and body of the answer, by default 200 and the key set. `raw`: bytes to send
+        instead of an HTTP response.
     pieces, pause
         Number of pieces in which the body is sent, and seconds before each piece.
     requests
         Number of requests received so far.
     gone
-        Event that cuts pauses short once it is set.
+        If this event is set, pauses end at once.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Issuer:
     def token(
         self, name: str | None = "kim@example.com", *, key_id: str = "one", **claims: Any
     ) -> str:
-        """Return a signed token that names a person; `claims` replace its claims."""
+        """Return a signed token that names a person; `claims` replace its default claims."""
         key = self.keys[key_id]
         algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
         return jwt.encode(payload(name, **claims), key, algorithm, headers={"kid": key_id})

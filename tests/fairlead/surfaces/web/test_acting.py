@@ -90,7 +90,10 @@ def test_own_pages_are_recognised_by_the_address_of_browsers(url: str, origin: s
 
 @pytest.mark.parametrize("group", ["orders", None])
 def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
-    """Pages show who froze the group or all groups, and unfreeze unless that takes four eyes."""
+    """Pages show who froze a group or all groups, and can end freezes.
+
+    If a plan requires a second database user, the pages cannot end the freeze of all groups.
+    """
     named = {} if group is None else {"group": group}
     desks.post("approve", "orders")
     before, after = walk(desks, urlencode({"do": "freeze"} | named))
@@ -109,7 +112,7 @@ def test_group_is_frozen_and_unfrozen(desks: Desks, group: str | None) -> None:
 
 
 def test_read_only_database_is_reported(desks: Desks) -> None:
-    """Pages are still shown; the answer to a form has the reason."""
+    """If the database is read-only, pages are shown, and the answer to a form has the reason."""
     writable = f"{desks.url}&options=-c%20default_transaction_read_only%3Doff"
     setting = "EXECUTE format('ALTER DATABASE %I {}', current_database())"
     with psycopg.connect(writable, autocommit=True) as connection:
@@ -157,7 +160,7 @@ def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> N
 
 @pytest.mark.parametrize(("verb", "version"), [("withdraw", 2), ("rollback", 1)])
 def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: int) -> None:
-    """Withdrawals and rollbacks wait for the planner; then the page shows its answer."""
+    """Withdrawals and rollbacks wait for the planner; the page then shows the planner's answer."""
     _, after = walk(desks, f"do={verb}&group=stock&version={version}")
     assert "within 30 s" in after
     (act,) = asked(desks.planner.engine)

@@ -138,7 +138,7 @@ def test_errors_are_plain_text_with_their_status(served: str) -> None:
 
 
 def test_groups_are_filtered(served: str) -> None:
-    """The list can be filtered by diagnosis, by policy, and by whether the plan is followed."""
+    """Groups can be filtered by diagnosis, by policy, and by whether their plan is followed."""
     for query, listed in (
         ("diagnosis=overloaded", ["orders"]),
         ("diagnosis=stuck+partition&policy=*", ["billing"]),
@@ -151,7 +151,7 @@ def test_groups_are_filtered(served: str) -> None:
 
 
 def test_group_has_its_own_page(served: str) -> None:
-    """The page shows earlier diagnoses, charts, times per record, and the moves of a partition."""
+    """A group's page shows earlier diagnoses, charts, times per record, and a partition's moves."""
     _, _, page = get(f"{served}/group?group=orders&partition=orders-1")
     text = unescape(page)
     waits = get(f"{served}/group?group=billing")[2]
@@ -172,7 +172,7 @@ def test_group_has_its_own_page(served: str) -> None:
 
 
 def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> None:
-    """The page and the row in the list state that samples are missing."""
+    """If a group has no samples, its page and its row in the list state this."""
     with psycopg.connect(week) as connection:
         connection.execute("INSERT INTO fairlead_raw.consumer_group VALUES ('found')")
     assert "0 of 6 samples" in get(served)[2]

@@ -440,7 +440,7 @@ def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows
                     "42501",
                     "42809",
                     "55000",
-                }:  # no permission, or not possible for a view
+                }:  # permission denied, or the relation is a view that cannot be changed
                     continue
             done.append(statement)
     assert done == []
@@ -477,7 +477,7 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())
             # Refused: approval, unfreezing and rollback where a second database user is required.
-            assert act("one", "approve", "billing") == "FL001"  # the version is rejected already
+            assert act("one", "approve", "billing") == "FL001"  # the version is already rejected
             assert act("one", "unfreeze", "billing", 2) == "FL004"
             assert act("two", "unfreeze", None, 1) == "FL004"
             assert act("one", "rollback", "billing") == "FL004"
@@ -492,7 +492,7 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
     assert written == {"freeze_event", "page_act", "plan", "plan_event"}
     assert (
         desks.planner.get("stock", 2).state == "published"
-    )  # a request; only the planner can withdraw
+    )  # "withdraw" was only requested; the planner carries requests out
 
 
 def test_documentation_has_the_number_of_attacks() -> None:

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.postgres
 
-#: Number of connections to open before the freeze; later ones would fail by their time-out.
+#: Number of connections to open before the database stops; opening them later would time out.
 CONNECTIONS = 5
 ASLEEP = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
@@ -50,7 +50,7 @@ def frozen(server: Postgres) -> Iterator[None]:
 def test_frozen_database_is_reported_and_a_slow_one_is_not(
     own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the database stops, pages, metrics and running queries fail; a slow query does not."""
+    """If the database stops, pages, metrics and running queries fail; slow queries do not fail."""
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
     # clock: longer than a slow server takes to answer

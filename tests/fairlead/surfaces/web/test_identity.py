@@ -64,7 +64,7 @@ def bearer(token: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("key_id", ["one", "curve"])
 def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
-    """The name is case-folded; the proof contains the token's id; "Bearer" is optional."""
+    """A token proves a case-folded name, with or without "Bearer"; the proof has the token's id."""
     token = issuer.token("Kim@Example.COM", key_id=key_id)
     assert who(by_token, bearer(token)) == "kim@example.com"
     assert who(by_token, ("Authorization", token)) == "kim@example.com"
@@ -109,7 +109,7 @@ FAILING: dict[str, Callable[[Issuer], None]] = {
 
 
 def test_keys_of_a_missing_issuer_count_for_five_minutes(issuer: Issuer, by_token: ByToken) -> None:
-    """If the issuer is down, its last keys are accepted for five more minutes."""
+    """If the issuer does not answer, its last known keys are accepted for five more minutes."""
     now = [1000.0]
     by_token._keys = issuer_keys.Keys(issuer.url, lambda: now[0])  # noqa: SLF001 - its clock
     assert who(by_token, bearer(issuer.token())) == "kim@example.com"
@@ -164,7 +164,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
         )
     assert {answer.result() for answer in calls} == {
         "the issuer's keys are not available: it has not answered yet",
-        "None",  # the result of the four requests that waited
+        "None",  # returned by each of the four requests that waited
     }
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     now[0] += issuer_keys.KEPT_S
@@ -180,7 +180,7 @@ def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) ->
 def test_slow_answer_of_the_issuer_is_given_up(
     issuer: Issuer, by_token: ByToken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time-out applies to the whole answer, even if bytes keep arriving."""
+    """The time-out applies to the issuer's whole answer, even if bytes keep arriving."""
     monkeypatch.setattr(issuer_keys, "_TIMEOUT_S", 0.4)
     issuer.body = issuer.published() + b" " * 3_000
     issuer.pieces, issuer.pause = 3_000, 0.1

@@ -142,7 +142,7 @@ def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, 
 def test_figures_of_samples_end_with_the_samples(
     week: str, served: str, minutes: int, *, current: bool
 ) -> None:
-    """If sampling stops, forecasts are no longer exported, but the time of the last sample is."""
+    """If sampling stops, the time of the last sample is still exported, but forecasts are not."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")

@@ -82,7 +82,7 @@ def test_planner_is_ready_for_three_intervals_after_a_sample(
 
 
 def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: PlanStore) -> None:
-    """If the sampler's clock is ahead, the planner is ready and the shown time is not ahead."""
+    """If a sample has a future time, `/ready` shows the present time instead."""
     planner.record_sample(datetime.now(UTC) + timedelta(hours=1), EVERY)
     status, found = ready(address)
     assert status == 200
@@ -92,7 +92,7 @@ def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: Pl
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """Parts that ended or are starting are missing; after a restart, samples are, too."""
+    """`/ready` lists parts that do not run, and a missing sample if a part has restarted."""
     planner.record_sample(datetime.now(UTC), EVERY)
     before = time.time() - 60
     with published(tmp_path) as publish:

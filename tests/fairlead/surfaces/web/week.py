@@ -25,14 +25,14 @@ _MOVED: Final = (
 def end_now(url: str) -> None:
     """Move the sample week of the groups `orders` and `billing` so that it ends today.
 
-    It also changes the week: `orders` is overloaded, is forecast to catch up and has a stuck
-    partition; `billing` has the diagnosis "stuck partition"; balances get cross-rack traffic; plans
-    expire tomorrow.
+    The function also changes the week. Group `orders` is overloaded, is forecast to catch up, and
+    has a stuck partition. The diagnosis of `billing` is "stuck partition". Balances get
+    cross-rack traffic. Plans expire tomorrow.
     """
     with psycopg.connect(url) as connection:
         connection.execute(
             "SET session_replication_role = replica"
-        )  # without triggers, which would refuse the updates
+        )  # disables triggers, which would refuse the updates
         connection.execute(
             "CREATE TEMP TABLE moved AS SELECT current_date - max(decided_at)::date AS days"
             " FROM fairlead.decision"
