@@ -251,7 +251,7 @@ def own_postgres(own_services: Path) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Return three brokers in three racks. `AWARE` brokers support follower fetching (KIP-392)."""
+    """Return three brokers in three racks; `AWARE` brokers support follower fetching (KIP-392)."""
     with while_needed("three brokers") as stack:
         cluster = KafkaCluster(tmp_path_factory.mktemp("racks"), settings=RACKED)
         yield stack.enter_context(cluster)

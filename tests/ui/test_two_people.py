@@ -43,8 +43,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 SECRET = "s" * 40
 LEASE = timedelta(seconds=3)
-#: Duration of the freeze. Because clocks may differ, followers keep a plan for a minute after its
-#: lease. Therefore only the long form shows that the lease is renewed during the freeze.
+#: Duration of the freeze. Because clocks may differ, plan followers keep a plan for a minute after
+#: its lease. Therefore only the long form shows that the lease is renewed during the freeze.
 HELD = form(short=2 * LEASE, long=LEASE + timedelta(seconds=75))
 POLICIES = (Policy(four_eyes="proxy"),)
 NAMES = ("worker-1", "worker-2")
