@@ -116,6 +116,8 @@ async def run_aiokafka(topic: str, configs: dict[str, Any], notes: Notes) -> Non
     while not notes.stopping:
         notes.read((await consumer.getmany(timeout_ms=100)).values())
         notes.state(consumer.assignment(), consumer.plan_assignor.status())
+    # This consumer reads no more. Stopping takes long if a broker is frozen, and calls no listener.
+    notes.state((), consumer.plan_assignor.status())
     await consumer.stop()
 
 
