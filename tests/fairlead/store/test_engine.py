@@ -63,7 +63,7 @@ def test_error_of_an_absent_database_has_no_password() -> None:
 
 @pytest.fixture
 def listed_user(services: Services, unique_name: str) -> Iterator[str]:
-    """Return a user from whom the server requires a password, unlike from all others."""
+    """Return a user who needs a password; all other users connect without one."""
     user = sql.Identifier(unique_name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(user))

@@ -174,7 +174,7 @@ class Lives(RuleBasedStateMachine):
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Apply `Expire` to the model's other group, because the database does so, too."""
+        """Apply `Expire` to the model's other group, because expiry affects the whole database."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:

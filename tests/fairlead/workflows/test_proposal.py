@@ -172,7 +172,8 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves of plan NEW. Its partition 2 is owned by orders-1, so plan ANOTHER is not followed.
+#: The moves of plan NEW. They show that orders-1 owns partition 2, which plan ANOTHER gives to
+#: orders-2: plan ANOTHER is not followed.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 

@@ -44,9 +44,9 @@ def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
 
 
 def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Let three members share six partitions; return their shares.
+    """Let three members join, and wait until they share six partitions; return their shares.
 
-    Revocations until then are removed from the members' list.
+    Afterwards, `members.revoked` is empty.
     """
     for name in "abc":
         members.join(group, name, [topic])
@@ -75,7 +75,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """If another assignor is used, members keep their partitions, and samples omit the trigger."""
+    """If another assignor is used, a trigger moves no partition, and samples do not contain it."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)

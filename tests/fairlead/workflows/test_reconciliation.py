@@ -71,7 +71,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After another producer's garbage, unsigned copy or tombstone, the plan is sent again."""
+    """If another producer writes garbage, an unsigned copy or a tombstone, the plan is re-sent."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),

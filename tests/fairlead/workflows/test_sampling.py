@@ -110,7 +110,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     engine: Engine,
     publish: Callable[..., StoredPlan],
 ) -> None:
-    """New members cause a plan if the group is behind; otherwise the published plan is fitted."""
+    """New members cause the request of a plan if the group is behind, otherwise none."""
     group = group_with_lags(*lags)
     publish(group=group)
     age_plans_by_an_hour(engine)

@@ -29,7 +29,7 @@ def test_a_fleet_is_sampled_less_often() -> None:
     ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
 )
 def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
-    """A sample is due from half a tick before the interval ends: the next tick would be late."""
+    """A sample is due half a tick before the interval ends, because the next tick is too late."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 

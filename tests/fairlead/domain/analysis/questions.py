@@ -11,7 +11,7 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records of a partition: arrivals between two samples (PER_STEP), and lag if its owner is healthy.
+#: Records of a partition: arrivals between two samples (PER_STEP), and a healthy lag (FRESH).
 PER_STEP, FRESH = 60, 3
 
 

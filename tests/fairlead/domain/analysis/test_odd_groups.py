@@ -160,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """If an owner reads 90 % of other partitions, a partition that is not read at all is stuck."""
+    """A partition that is not read is stuck, even if its owner reads only 90 % of the others."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -369,7 +369,7 @@ def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
 
 
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
-    """Members read one partition's backlog after another, 6 min each; none of them is stuck."""
+    """If members read their partitions' backlogs one after the other, no partition is stuck."""
     minutes, backlog = 6, 50_000
 
     def filling(partition: int, step: int) -> int:
@@ -412,7 +412,7 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """A partition is not "throttled" if 90 % of it is read, or if there is only one to compare."""
+    """A partition is not "throttled" if 90 % is read, or if only one other partition keeps up."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
@@ -494,7 +494,7 @@ def test_readable_records_before_a_transaction_may_be_stuck() -> None:
 
 
 def test_a_reader_beyond_the_stable_end_reads_uncommitted() -> None:
-    """If a group has committed beyond the stable end, its lag is measured to the log end."""
+    """If a group has committed beyond the last stable offset, lag is measured to the log end."""
 
     def committed(partition: int, step: int) -> int:
         return min(arriving(partition, step), 2000) if partition == 0 else prompt(partition, step)

@@ -116,11 +116,11 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # The time lag is 50 s: so long ago, the end offset was what is now the committed offset.
+        # The time lag is 50 s, because the log had its end at the committed offset 50 s ago.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # At one record a second, the 200 records are older than the first sample.
+        # At one record a second, the oldest of 200 unread records is older than the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),

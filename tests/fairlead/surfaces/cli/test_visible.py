@@ -29,7 +29,7 @@ def hidden(text: str) -> set[str]:
 
 
 def test_invisible_characters_are_escaped() -> None:
-    """Invisible characters become Python's escapes; so do line feeds, unless `keep` has them."""
+    """Invisible characters become Python's escapes; line feeds do, too, unless `keep` is given."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
