@@ -1,4 +1,4 @@
-"""Reconciliation steps of a group: from any state, they come to an end and do no harm."""
+"""Steps that reconcile plan topic and database: from any state, the steps end and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -110,7 +110,7 @@ def test_error_of_a_wrong_database_password(services: Services, listed_user: str
 
 @pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
-    """A misspelt option in the URL is an error that names the option, without a traceback."""
+    """A misspelt option in the URL causes an error that names the option, without a traceback."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)

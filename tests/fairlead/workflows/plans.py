@@ -1,4 +1,4 @@
-"""Common code of tests of plans: a small plan, and groups for which it is or is not valid.
+"""A small plan for tests, and groups that the plan fits or does not fit.
 
 Belongs here: functions that make documents and groups, and reconcile them. Belongs elsewhere:
 assertions.

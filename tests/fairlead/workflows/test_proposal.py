@@ -50,7 +50,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeDraft) -> None:
-    """Within the policy's hours, the policy approves the plan; otherwise the plan waits."""
+    """A policy with approval hours approves a plan in these hours; otherwise the plan waits."""
     assert conclude(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     conclude(store, draft("s2"), policy=AT_NIGHT)
@@ -160,7 +160,7 @@ def test_plan_of_an_older_snapshot_replaces_none(
 
 
 def moved(*rows: tuple[int, str, str]) -> pa.Table:
-    """Return moves of partitions of t0; each row has the number, the old and the new owner."""
+    """Return moves in topic t0; each row has the partition, its old and its new owner."""
     numbers, before, after = zip(*rows, strict=True)
     return pa.table(
         {
@@ -221,7 +221,7 @@ def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDr
 def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The policy approves all plans; if one has just been rejected, the others are approved."""
+    """If a person rejects one of seven plans that a policy approves, the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:

@@ -108,7 +108,7 @@ def test_trigger_moves_nothing_under_other_assignors(
 def test_trigger_never_joins_a_classic_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would convert a classic group to the consumer protocol, so it does not join."""
+    """A trigger joins no classic group: joining would convert the group's protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -122,7 +122,7 @@ def test_trigger_never_joins_a_classic_group(
 def test_trigger_never_joins_an_absent_or_empty_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would create an absent group, and be alone in an empty one, so it joins neither."""
+    """A trigger joins neither an absent group (joining would create the group) nor an empty one."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])

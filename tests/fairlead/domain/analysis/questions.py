@@ -61,7 +61,7 @@ def question(
 
 
 def skewed(partition: int, step: int) -> int:
-    """Return the end offset; the first four partitions get twenty times as many records."""
+    """Return the end offset; partitions 0 to 3 get twenty times as many records as the others."""
     return 1000 + PER_STEP * step * (20 if partition < 4 else 1)
 
 

@@ -11,7 +11,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
-#: Records a second that each of six members can read. More than that arrive for m0 and m1.
+#: Records a second that each of six members can read; m0 and m1 get more than they can read.
 SPEED = 50.0
 RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}

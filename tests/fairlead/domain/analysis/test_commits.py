@@ -119,7 +119,7 @@ def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
 def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
     """A partition is stuck if its last owner has not committed it for 24 minutes.
 
-    Earlier, it changed its owner and was committed every six minutes.
+    Before that, the partition got another owner, and a commit, every six minutes.
     """
     end = [[600 * step] * 6 for step in range(61)]
     owner = [[step // 6 % 2 if step < 36 else 0, 0, 0, 1, 1, 1] for step in range(61)]

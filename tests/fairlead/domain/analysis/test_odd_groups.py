@@ -261,7 +261,7 @@ def of_both(_: int, step: int) -> int:
 
 
 def test_a_member_overtaken_by_retention_is_not_silent() -> None:
-    """A member that commits is not silent, even if the log start is beyond its commits."""
+    """A member that commits is not silent, even if the log starts beyond the committed offsets."""
     line = question(61, end=of_both, committed=lambda p, step: of_both(p, step) - 600 * (p < 4))
     for step, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [of_both(p, step) - 500 for p in range(8)]

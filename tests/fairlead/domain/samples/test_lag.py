@@ -206,7 +206,7 @@ def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
 
 
 def test_transaction_marker_is_no_lag() -> None:
-    """An idle partition that ends with a transaction marker has lag 1, and the status OK."""
+    """If only a transaction marker is after the commit of an idle partition, the status is OK."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
 

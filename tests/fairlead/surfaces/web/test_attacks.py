@@ -378,9 +378,9 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows) -> None:
-    """In SQL, the web login can change data only by `act_as`, and can take no other role.
+    """In SQL, the web login can change data only through the function `act_as`.
 
-    It may also call some functions that only read.
+    The login can also call some functions that only read, and can take no other role.
     """
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
