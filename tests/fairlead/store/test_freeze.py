@@ -185,7 +185,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 def test_entry_waits_for_an_uncommitted_freeze(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """A sender waits until another transaction has committed a freeze; then it sends nothing."""
+    """A sender waits until another transaction has committed a freeze, and then sends nothing."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:

@@ -97,7 +97,7 @@ def prospect(rates: list[float]) -> Prospect:
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
-    """A waiting plan is replaced only by a plan that is better by the policy's minimum."""
+    """A waiting plan is replaced only if a new plan is better by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         conclude(store, draft("s1", group=group, members=ANOTHER))
@@ -180,7 +180,7 @@ NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 def test_unfollowed_plan_is_replaced_only_by_a_better_one(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """If a published plan is not followed, only a plan that is better by a minimum replaces it."""
+    """An unfollowed plan is replaced only if a new plan is better by the policy's minimum."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)

@@ -1,4 +1,4 @@
-"""Rebalance triggers do no harm if the broker does not follow plans."""
+"""Rebalance triggers (members for a few seconds) do no harm if the broker follows no plans."""
 
 import os
 import signal

@@ -325,7 +325,7 @@ def test_lease_of_an_absent_group_is_not_renewed(
 def test_withdrawal_also_ends_a_waiting_version(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """A withdrawal ends the published plan by a record, and makes an approved version stale."""
+    """A withdrawal sends a record that ends the published plan; an approved version gets stale."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

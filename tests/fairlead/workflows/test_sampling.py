@@ -110,7 +110,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     engine: Engine,
     publish: Callable[..., StoredPlan],
 ) -> None:
-    """New members cause the request of a plan if the group is behind, otherwise none."""
+    """If a group is behind, new members cause a plan request; otherwise, they cause none."""
     group = group_with_lags(*lags)
     publish(group=group)
     age_plans_by_an_hour(engine)

@@ -17,7 +17,7 @@ def taken(took_s: float = 0.5) -> Taken:
 
 
 def test_a_fleet_is_sampled_less_often() -> None:
-    """Slow samples are taken less often: sampling takes at most `share` of the time."""
+    """Slow samples are taken less often: sampling takes at most a set share of the time."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)

@@ -40,7 +40,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
 def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
-    """If producers send batches at longer intervals than those of samples, no plan is made."""
+    """If producers send batches less often than samples are taken, no plan is made."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
         rates=steady(rates / rates.sum() * 28 * 36.0),

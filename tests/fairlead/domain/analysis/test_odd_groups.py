@@ -387,7 +387,7 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
     """Return an input line in which only a share of the arrivals of partition t-0 is read.
 
-    The owner of t-0 has almost no lag in `others` of its other partitions.
+    The owner of t-0 has almost no lag in some other partitions; `others` is their number.
     """
     series = 30
 
@@ -400,7 +400,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """If an owner keeps up except with one partition, that one is throttled; no plan is made."""
+    """A partition is throttled if its owner keeps up with all others; no plan is made."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -446,7 +446,7 @@ def held(
     until
         Number of the first sample after the end of the transaction.
     short
-        Number of records from before the transaction that are not committed.
+        Number of records before the transaction that the group has not read.
     marker
         Number of offsets taken by the marker of the previous transaction.
     """

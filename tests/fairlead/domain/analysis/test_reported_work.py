@@ -345,7 +345,7 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """If a consumer has paused partitions, its utilisation is unknown, its time per record known.
+    """If a consumer has paused partitions, its utilisation is unknown, but not its time per record.
 
     A consumer that pauses partitions works outside the calls whose time it reports.
     """

@@ -116,7 +116,7 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # The time lag is 50 s, because the log had its end at the committed offset 50 s ago.
+        # The time lag is 50 s: 50 s ago, the end offset was equal to the present committed offset.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
@@ -237,7 +237,7 @@ def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
 
 
 def test_emptied_idle_partition_is_ok_after_half_an_hour() -> None:
-    """The status is DATA_LOSS for half an hour after a loss, then OK; no records arrive."""
+    """If no records arrive, the status is DATA_LOSS for half an hour after a loss, then OK."""
     minutes = int(LOST_WITHIN_S / 60)
     statuses_by_length = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))

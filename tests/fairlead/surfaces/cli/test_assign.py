@@ -46,7 +46,7 @@ def run(command: str, *lines: object) -> tuple[list[Any], int]:
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The answer has all fields, with the values in the interface document."""
+    """The answer has all fields, with the values that the document of the interface shows."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {

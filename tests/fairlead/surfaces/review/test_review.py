@@ -285,7 +285,7 @@ def test_the_command_writes_a_file(
 
 
 def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
-    """A load that exceeds what any consumer of the group has ever had is listed as first risk."""
+    """The first risk is a load that is higher than any consumer of the group has ever had."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     change_protected_data(

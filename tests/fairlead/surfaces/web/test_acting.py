@@ -40,7 +40,7 @@ def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
 
 
 def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
-    """The review links to a page with version, hash and moves, whose form approves the plan."""
+    """The review links to a page with version, hash, moves, and a form that approves the plan."""
     review = desks.get("/review?group=orders").text
     assert f"You are <b><bdi>{KIM}</bdi></b>" in review
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)

@@ -48,7 +48,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
-    """Metrics are the stored figures: lag, imbalance, plans by state, adherence and times."""
+    """Metrics have the stored values: lag, imbalance, plans by state, adherence and times."""
     found = samples(scrape(served)[1])
     expected = {
         of("fairlead_database_up"): 1,

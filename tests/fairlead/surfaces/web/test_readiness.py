@@ -59,7 +59,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_for_three_intervals_after_a_sample(
     address: str, planner: PlanStore
 ) -> None:
-    """`/ready` answers 503 before the first sample, and three intervals after the last one."""
+    """`/ready` answers 503 before the first sample, and from three intervals after the last one."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
