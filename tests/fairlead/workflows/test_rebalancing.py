@@ -75,7 +75,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """If another assignor is used, a trigger moves no partition, and samples do not contain it."""
+    """If another assignor is used, a trigger moves no partition, and is not part of samples."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)

@@ -70,7 +70,7 @@ def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) ->
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
     """If nothing is committed after step 10, all members are silent and no partition is stuck.
 
-    All partitions change owners every four samples, and keep the time of their last commit.
+    All partitions change owners every four samples; the time since the last commit still counts.
     """
     rows = [[997 + 60 * min(step, 10)] * 4 for step in TIMES]
     end = [[1000 + 60 * step] * 4 for step in TIMES]

@@ -116,7 +116,7 @@ def test_readers_of_other_topics_are_no_peers() -> None:
     [([75.0, 75.0, 75.0, 75.0], 0.0), ([25.0, 25.0, 25.0, 25.0], 200_000.0)],
 )
 def test_readers_of_other_topics_prevent_no_plan(rates: list[float], backlog: float) -> None:
-    """One move relieves the readers of topic a although those of topic b are at their limit."""
+    """One move relieves the readers of topic a although readers of topic b are at their limit."""
     group = Group(
         steady(np.array([60.0, 60.0, 10.0, *rates])),
         steady(np.full(4, 100.0)),
@@ -412,7 +412,7 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """A partition is not "throttled" if 90 % is read, or if only one other partition keeps up."""
+    """A partition is not "throttled" if 90 % of it is read, or if only one other one keeps up."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 

@@ -285,7 +285,7 @@ def test_the_command_writes_a_file(
 
 
 def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
-    """The first risk is a load that is higher than any consumer of the group has ever had."""
+    """The first risk listed is a load that is higher than any consumer of the group ever had."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     change_protected_data(
