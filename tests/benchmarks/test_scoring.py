@@ -10,7 +10,7 @@ from tests.lengths import form
 @pytest.mark.long
 @pytest.mark.parametrize("plans", form(short=[True], long=[False, True]))
 def test_diagnoses_of_random_groups_are_right(*, plans: bool) -> None:
-    """At least 90 % of the diagnoses of random groups are right, for one group per cause."""
+    """At least 90 % of the diagnoses are right; one random group is made for each cause."""
     numbers = range(len(CAUSES))
     marks = [
         verdict for number in numbers for verdict in mark(random_scenario(number), plans=plans)

@@ -36,7 +36,7 @@ def test_every_story_has_a_unique_name_and_a_source() -> None:
 
 @pytest.mark.parametrize("story", _STORIES, ids=[story.name for story in _STORIES])
 def test_story_is_answered_right(story: Story) -> None:
-    """The answer is right for every story outside `_WRONG`, and wrong for those in it."""
+    """The answer is wrong for the stories in `_WRONG`, and right for all other stories."""
     assert bool(mark(story).faults) == (story.name in _WRONG)
 
 

@@ -193,7 +193,7 @@ def owns(gateway: KafkaGateway, group: str, shares: Mapping[str, Owned]) -> bool
 def wait_for_agreement(outputs: Mapping[str, Output]) -> None:
     """Wait until confluent-kafka's members log that they follow the plan.
 
-    Brokers do not know these members' agreement on an assignment.
+    These members agree on an assignment among themselves, so the broker cannot report it.
     """
     settled = "2 members: the assignment follows plan version 1"
     for output in outputs.values():

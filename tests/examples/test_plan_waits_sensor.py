@@ -1,4 +1,4 @@
-"""The example sensor, which reports, once each, plans that wait for approval."""
+"""The example sensor, which reports each plan that waits for approval once."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location

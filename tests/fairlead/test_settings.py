@@ -35,7 +35,7 @@ def test_variable_overrides_one_setting_of_the_file(
 
 
 def test_changed_file_is_read_again(config: Path) -> None:
-    """If the file has changed, settings are read again, with its path and hash.
+    """If the file has changed, it is read again; settings contain the file's path and hash.
 
     If the new content is invalid, the old settings remain.
     """

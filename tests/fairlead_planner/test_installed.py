@@ -136,7 +136,7 @@ def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> No
     "::test_group_is_planned_by_the_installed_planner"
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
-    """`python -m fairlead_planner.orchestration --help` shows the command as it is typed."""
+    """The help of `python -m fairlead_planner.orchestration` shows the command that users type."""
     usage = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
     assert "usage: python -m fairlead_planner.orchestration" in usage
 

@@ -1,4 +1,4 @@
-"""Differences between a group and the basis of its plan."""
+"""Differences between a group's subscriptions and partitions now and when its plan was made."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from fairlead.domain.candidate_figures import METRICS, improvement
 
 
 def test_every_metric_of_an_assignment_is_stored() -> None:
-    """METRICS lists the fields of `Metrics`, for commands that must not import numpy."""
+    """METRICS lists the fields of `Metrics`; commands can import METRICS without numpy."""
     assert tuple(field.name for field in fields(Metrics)) == METRICS
 
 

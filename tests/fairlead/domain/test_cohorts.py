@@ -1,4 +1,4 @@
-"""Which groups form a cohort, when a cohort is due, and which runs plan the chosen cohorts."""
+"""Cohorts (groups that are planned together): their groups, due times and planning runs."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

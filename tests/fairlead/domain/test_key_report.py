@@ -124,7 +124,7 @@ def test_load_of_more_partitions(place: object, count: int) -> None:
 
 
 def test_verdicts() -> None:
-    """The verdict is: a giant key, missing keys, or a number of partitions that would help."""
+    """The verdict names a giant key, missing keys, or a number of partitions that would help."""
     sample = read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)
     giant = key_report(KeyShares(sample), show_keys=True)
     assert "One key alone is 3" in giant["verdict"]
@@ -195,7 +195,7 @@ def test_other_topics_take_part_of_the_consumers() -> None:
 
 
 def test_runs_are_proportional_to_partitions() -> None:
-    """Larger partitions get more of the sampled records, and no record is sampled twice."""
+    """More records are sampled from larger partitions, and no record is sampled twice."""
     window = LogWindow("t", np.zeros(3, np.int64), np.array([1000, 3000, 0]), 60.0)
     runs = plan_runs(window, 400, 100)
     taken = (runs.stop - runs.begin).sum(axis=0)

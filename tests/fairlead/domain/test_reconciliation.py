@@ -1,4 +1,4 @@
-"""Reconciliation steps of a group: from any state, they come to an end and do no harm."""
+"""Steps that reconcile plan topic and database: from any state, the steps end and do no harm."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_steps_come_to_an_end(group: Situation) -> None:
 
 @given(situations())
 def test_no_invalid_plan_is_sent(group: Situation) -> None:
-    """A plan that has an objection, has a damaged document or lacks approval is not sent."""
+    """A plan is not sent without approval, with a damaged document, or if there is an objection."""
     action = decide(group).action
     if action is Action.SEND:
         assert group.on_its_way == "plan" or group.approved

@@ -152,7 +152,7 @@ def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Prop
 def test_requested_rollback_is_made_once(
     web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
 ) -> None:
-    """A rollback refers to its request; the requester can be one of its two approvers."""
+    """A rollback names the request that caused it; the requester may be one of two approvers."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")

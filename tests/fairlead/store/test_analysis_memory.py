@@ -120,7 +120,7 @@ def test_earlier_or_repeated_samples_change_no_diagnosis(
 
 
 def test_plan_request_lasts_while_samples_repeat_it(store: PlanStore) -> None:
-    """If samples repeat a plan request, its start is kept; a different request replaces it.
+    """If samples repeat a plan request, its start is kept; a different request has a new start.
 
     A sample without a request ends the earlier request.
     """

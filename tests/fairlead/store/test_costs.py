@@ -1,4 +1,4 @@
-"""A run uses only rows of its own groups, and few SQL statements for any number of groups."""
+"""A run uses only rows of its own groups; more groups need no more SQL statements."""
 
 import dataclasses
 from collections.abc import Callable, Iterator

@@ -63,7 +63,7 @@ def test_error_of_an_absent_database_has_no_password() -> None:
 
 @pytest.fixture
 def listed_user(services: Services, unique_name: str) -> Iterator[str]:
-    """Return a user from whom the server requires a password, unlike from all others."""
+    """Return a user who needs a password; all other users connect without one."""
     user = sql.Identifier(unique_name)
     with psycopg.connect(services.postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'right'").format(user))
@@ -110,7 +110,7 @@ def test_error_of_a_wrong_database_password(services: Services, listed_user: str
 
 @pytest.mark.postgres
 def test_a_misspelt_option_of_the_url_is_named(migrated: str) -> None:
-    """A misspelt option in the URL is an error that names the option, without a traceback."""
+    """A misspelt option in the URL causes an error that names the option, without a traceback."""
     error = refusal_of(f"{migrated}&aplication_name=x")
     assert isinstance(error, ConfigurationError)
     assert "aplication_name" in str(error)

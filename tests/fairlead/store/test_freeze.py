@@ -107,7 +107,7 @@ def test_next_step_of_a_group_respects_its_freeze(
 def test_work_during_a_freeze(
     store: PlanStore, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """During a freeze, leases are renewed, and rollbacks, withdrawals and open sends work."""
+    """A freeze stops neither a plan already being sent, nor leases, rollbacks and withdrawals."""
     publish()
     approve("s2")
     (on_its_way,) = add_entries(store, version=2)
@@ -185,7 +185,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 def test_entry_waits_for_an_uncommitted_freeze(
     store: PlanStore, approve: Plans, store_url: str, group: str | None
 ) -> None:
-    """A sender waits until another transaction has committed a freeze; then it sends nothing."""
+    """A sender waits until another transaction has committed a freeze, and then sends nothing."""
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:
@@ -248,7 +248,10 @@ def test_only_an_approver_unfreezes_under_four_eyes(
 
 
 def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
-    """Refused: an unknown group, a missing or long reason, no freeze to end, a deleted event."""
+    """A freeze needs a known group and a reason of limited length; its events cannot be deleted.
+
+    An unfreeze without a freeze is refused.
+    """
     propose()
     with pytest.raises(PlanStateError, match="group ordrs is not known"):
         freeze_plans(store.engine, "ordrs", reason="mistyped")

@@ -188,7 +188,7 @@ def test_plan_history_has_a_row_for_each_version(
 
 
 def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
-    """`unobserved` returns the plans for whose group and version no adoption is recorded."""
+    """`unobserved` returns group and version of each given plan without recorded adoption."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
     assert store.unobserved(plans) == {("b", 1)}

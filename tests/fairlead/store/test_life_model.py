@@ -80,7 +80,7 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: Next operation on a group that has no plan, a proposed plan, or an approved plan.
+#: Three operations: the next for a group without a plan, with a proposed one, with an approved one.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,
@@ -167,14 +167,14 @@ class Lives(RuleBasedStateMachine):
         self.expire_elsewhere(this, other)
 
     def named(self, operation: Operation, group: str) -> Operation:
-        """Return the operation on this group, with the number of the version that it means."""
+        """Return the operation for this group; replace a relative version by its number."""
         if isinstance(operation, Decide | Step):
             version = len(self.model[group].versions) - operation.version
             return replace(operation, group=group, version=version)
         return replace(operation, group=group)
 
     def expire_elsewhere(self, *done: Operation) -> None:
-        """Apply `Expire` to the model's other group, because the database does so, too."""
+        """Apply `Expire` to the model's other group, because expiry affects the whole database."""
         for operation in done:
             if isinstance(operation, Expire):
                 for group in self.model.keys() - {operation.group}:

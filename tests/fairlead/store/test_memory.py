@@ -1,4 +1,4 @@
-"""What the store remembers of groups: times of publications. Reading it needs few imports."""
+"""Times of publications, read from the store for an analysis; and the imports of a dry run."""
 
 import subprocess
 import sys

@@ -184,7 +184,7 @@ def test_summary_of_a_day_has_its_outcomes_and_metrics(
 def test_only_unpublished_versions_are_pruned(
     store: PlanStore, engine: Engine, publish: Plans, propose: Plans, approve: Plans
 ) -> None:
-    """Only expired and stale versions that ended long ago are deleted, and never the newest."""
+    """Only old expired and stale versions are deleted; a group's newest version is kept."""
     publish("s1")
     propose("s2")  # expires when the next version is proposed
     plan = propose("s3")

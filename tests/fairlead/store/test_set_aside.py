@@ -92,7 +92,7 @@ def test_open_approval_delays_no_publication(
 
 
 def test_open_approval_ends_after_a_minute(propose: Step, login: Login, store: PlanStore) -> None:
-    """Postgres ends an uncommitted approval after an idle minute, but no other idle transaction."""
+    """Postgres ends a transaction that has been idle for a minute, if it contains an approval."""
     plan = propose("s1", group="g1")
     with open_approval(login("fairlead_approver"), "g1") as person:
         (held,) = person.execute("SHOW idle_in_transaction_session_timeout").fetchone() or ("",)

@@ -206,7 +206,7 @@ def test_missing_services_are_failures_and_others_are_checked() -> None:
     ],
 )
 def test_states_of_sensors_and_daemons(found: Mapping[str, Any], states: Mapping[str, str]) -> None:
-    """An ended Dagster daemon is a failure; a sensor that is off is a warning."""
+    """A Dagster daemon that has ended is a failure; a sensor that is off is a warning."""
     results = list(findings({**found, "ticked": dict.fromkeys(found["ticked"], time.time())}))
     assert {finding.name: finding.state for finding in results} == states
     assert all(finding.remedy for finding in results if finding.state != "ok")

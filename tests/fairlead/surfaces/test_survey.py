@@ -95,7 +95,7 @@ def test_survey_recognises_lag_that_is_none(
 ) -> None:
     """Deleted records, and records after an open transaction's start, are not lag.
 
-    A topic that the group has left is listed separately, without its lost records.
+    A topic that the group has left is listed separately; its deleted records are not lag, either.
     """
     busy, emptied, idle, held = (kafka_topic(partitions=1) for _ in range(4))
     for topic, count in ((busy, 9), (emptied, 99), (idle, 9), (held, 9)):
@@ -204,7 +204,7 @@ def test_idle_partition_without_a_commit_is_not_stuck(policies: list[Policy]) ->
 
 @pytest.mark.parametrize("client", ["x" * 32_000, "x " * 16_000], ids=["word", "words"])
 def test_long_client_id_is_cut(client: str) -> None:
-    """A client id of 32,000 characters is shortened in the text and on the page."""
+    """A client id of 32,000 characters is shortened in the printed survey and on its HTML page."""
     rows = [row(owners={client: 3}, clients=[client], evidence=f"{client} is slow.")]
     text, page = "\n".join(as_lines(rows, [], 6, {})), as_page(rows, [], 6, {})
     assert max(text.count("x"), page.count("x")) < 10_000

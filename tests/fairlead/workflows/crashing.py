@@ -131,12 +131,14 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """What the current transaction writes; the names of crash points contain it.
+    """The kinds of data that transactions write, which are part of the names of crash points.
 
     Attributes
     ----------
     name
-        Name of the step that writes. Approvals and outbox entries have other names.
+        Kind of the data to be inserted; approvals and outbox entries are recognised by their SQL.
+    written, committed
+        Kind of the data that was written in the open transaction, and in the last committed one.
     """
 
     name = ""
@@ -180,7 +182,7 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
 
 
 class Reaching(PlanTopic):
-    """A plan topic that calls `reach` with the crash point around each step of sending."""
+    """A plan topic that calls `reach` with the crash point before and after steps of sending."""
 
     def __init__(self, settings: KafkaSettings, reach: Reach) -> None:
         super().__init__(settings)

@@ -1,4 +1,4 @@
-"""Common code of tests of plans: a small plan, and groups for which it is or is not valid.
+"""A small plan for tests, and groups that the plan fits or does not fit.
 
 Belongs here: functions that make documents and groups, and reconcile them. Belongs elsewhere:
 assertions.
@@ -51,7 +51,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group with the basis of the drafts in the store's tests, and owners of t0."""
+    """Describe a group that has the members and topic of `make_draft`, and these owners of t0."""
     return LiveGroup(
         group,
         "Stable",
@@ -79,7 +79,7 @@ def emptied(group: str) -> LiveGroup:
 
 
 def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups with the basis of the drafts in the store's tests."""
+    """Describe groups that have the members and topic of `make_draft`."""
     return {group: as_planned(group) for group in groups}
 
 

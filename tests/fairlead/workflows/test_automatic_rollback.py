@@ -40,7 +40,7 @@ def back(
 
 
 def ended(store: PlanStore) -> list[str]:
-    """Return the groups whose plan caused a regression and, by the metrics, is no longer in use."""
+    """Return the groups whose metrics show that a plan with a regression is no longer in use."""
     rows = read_all_groups(store.engine)["ended_regressions"]
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 
@@ -48,7 +48,7 @@ def ended(store: PlanStore) -> list[str]:
 def test_rollback_is_to_the_previous_version_with_a_back_off(
     store: PlanStore, publish: Step, draft: MakeDraft
 ) -> None:
-    """A rollback is approved by policy; history and metrics show it, and new plans must wait."""
+    """The policy approves the rollback; new plans must wait. History and metrics show both."""
     publish("s1")
     publish("s2", members=SECOND)
     (made,) = back(store)
@@ -79,7 +79,7 @@ def test_rollback_under_a_manual_policy_is_proposed_once(store: PlanStore, publi
 
 
 def test_first_plan_under_four_eyes_is_not_withdrawn(store: PlanStore, publish: Step) -> None:
-    """If the database requires four eyes, a regression is only recorded, and people decide."""
+    """If the database requires four eyes, a regression is recorded, but no plan is withdrawn."""
     publish("s1")
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")

@@ -103,7 +103,7 @@ def test_plans_are_followed_through_changes_of_members(
 def test_member_that_keeps_its_partitions_is_named(
     cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """If a member does not give up revoked partitions, the group's error names it.
+    """If a member does not give up revoked partitions, the group's error names the member.
 
     Consumers on librdkafka sometimes behave like this.
     """

@@ -54,7 +54,7 @@ class Group:
         return version
 
     def is_followed(self) -> bool:
-        """Trigger rebalances as the planner does; return whether the broker assigns by the plan."""
+        """Trigger rebalances as the planner does; return whether the broker follows the plan."""
         published = self._store.in_state("published", groups=[self.name])
         (done,) = follow(self.gateway, self.kafka, [self.name], lambda _: published)
         return done.reached

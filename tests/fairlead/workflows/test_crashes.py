@@ -43,7 +43,8 @@ SHORT = {
 POINTS = {
     point: state for point, state in (PLANNING | WITHDRAWAL).items() if point in SHORT or LONG
 }
-#: If a run is frozen at one of these points and then resumed, it sends or records too late.
+#: If a run is frozen at one of these points, later runs finish before the frozen run sends a plan
+#: or records the result.
 FREEZES = form(
     short=["after the fence", "entry committed", "inside the send", "after the send"],
     long=list(PLANNING | WITHDRAWAL),
@@ -103,7 +104,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 def test_next_run_completes_a_killed_one(
     store_url: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """After a kill at any point, the next run leaves no version missing and no plan incomplete."""
+    """After a kill at any point, the next run completes the plan, and no version is missing."""
     for point in POINTS:
         process = start(point, signal.SIGKILL, store_url, kafka, point)
         process.join(timeout=PATIENCE_S)

@@ -81,9 +81,9 @@ def test_publication_reports_a_broker_without_the_plug_in(
     tmp_path: Path,
     unique_name: str,
 ) -> None:
-    """If a group uses another assignor than `fairlead`, the result names the setting to change.
+    """If a group uses an assignor other than `fairlead`, the result names the setting to change.
 
-    The group has the consumer protocol. Its adoption of the plan is measured anyway.
+    The group has the consumer protocol. The adoption of its plan is measured nevertheless.
     """
     topic = kafka_topic(partitions=4)
     produce(topic, [9, 9, 1, 1])

@@ -50,7 +50,7 @@ def states(store: PlanStore, group: str = "orders") -> list[str]:
 
 
 def test_plan_is_approved_if_the_policy_allows_it(store: PlanStore, draft: MakeDraft) -> None:
-    """Within the policy's hours, the policy approves the plan; otherwise the plan waits."""
+    """A policy with approval hours approves a plan in these hours; otherwise the plan waits."""
     assert conclude(store, draft("s1"), policy=AT_NIGHT, now=LATER).approval.approved is False
     assert states(store) == ["proposed"]
     conclude(store, draft("s2"), policy=AT_NIGHT)
@@ -97,7 +97,7 @@ def prospect(rates: list[float]) -> Prospect:
 
 
 def test_proposal_is_replaced_only_by_a_better_one(store: PlanStore, draft: MakeDraft) -> None:
-    """A waiting plan is replaced only by a plan that is better by the policy's minimum."""
+    """A waiting plan is replaced only if a new plan is better by the policy's minimum."""
     policy = Policy(approval=Approval(min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         conclude(store, draft("s1", group=group, members=ANOTHER))
@@ -160,7 +160,7 @@ def test_plan_of_an_older_snapshot_replaces_none(
 
 
 def moved(*rows: tuple[int, str, str]) -> pa.Table:
-    """Return moves of partitions of t0; each row has the number, the old and the new owner."""
+    """Return moves in topic t0; each row has the partition, its old and its new owner."""
     numbers, before, after = zip(*rows, strict=True)
     return pa.table(
         {
@@ -172,14 +172,15 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves of plan NEW. Its partition 2 is owned by orders-1, so plan ANOTHER is not followed.
+#: The moves of plan NEW. They show that orders-1 owns partition 2, which plan ANOTHER gives to
+#: orders-2: plan ANOTHER is not followed.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
 def test_unfollowed_plan_is_replaced_only_by_a_better_one(
     store: PlanStore, draft: MakeDraft, publish: Step
 ) -> None:
-    """If a published plan is not followed, only a plan that is better by a minimum replaces it."""
+    """An unfollowed plan is replaced only if a new plan is better by the policy's minimum."""
     policy = Policy(approval=Approval(automatic=True, min_improvement=0.5))
     for group, (rates, merit) in ARRIVALS.items():
         publish("s1", group=group, members=ANOTHER)
@@ -220,7 +221,7 @@ def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDr
 def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The policy approves all plans; if one has just been rejected, the others are approved."""
+    """If a person rejects one of seven plans that a policy approves, the others are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Rebalance triggers do no harm if the broker does not follow plans."""
+"""Rebalance triggers (members for a few seconds) do no harm if the broker follows no plans."""
 
 import os
 import signal
@@ -44,9 +44,9 @@ def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:
 
 
 def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, topic: str) -> Owned:
-    """Let three members share six partitions; return their shares.
+    """Let three members join, and wait until they share six partitions; return their shares.
 
-    Revocations until then are removed from the members' list.
+    Afterwards, `members.revoked` is empty.
     """
     for name in "abc":
         members.join(group, name, [topic])
@@ -75,7 +75,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """If another assignor is used, members keep their partitions, and samples omit the trigger."""
+    """If another assignor is used, a trigger moves no partition, and is not part of samples."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)
@@ -108,7 +108,7 @@ def test_trigger_moves_nothing_under_other_assignors(
 def test_trigger_never_joins_a_classic_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would convert a classic group to the consumer protocol, so it does not join."""
+    """A trigger joins no classic group: joining would convert the group's protocol."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.protocol": "classic"}) as members:
         members.join(unique_name, "a", [topic])
@@ -122,7 +122,7 @@ def test_trigger_never_joins_a_classic_group(
 def test_trigger_never_joins_an_absent_or_empty_group(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """A trigger would create an absent group, and be alone in an empty one, so it joins neither."""
+    """A trigger joins neither an absent group (joining would create the group) nor an empty one."""
     topic, empty = kafka_topic(partitions=6), f"{unique_name}-empty"
     with BrokerAssigned(cluster) as members:
         members.join(empty, "a", [topic])

@@ -71,7 +71,7 @@ def new_follower(topic: PlanTopic) -> PlanState:
 def test_plan_is_sent_again_after_foreign_records(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """After another producer's garbage, unsigned copy or tombstone, the plan is sent again."""
+    """If another producer writes garbage, an unsigned copy or a tombstone, the plan is re-sent."""
     before = new_follower(topic).seen
     for value, headers in (
         (b"garbage", []),
@@ -103,7 +103,7 @@ def test_record_signed_for_another_group_is_ignored(
 ) -> None:
     """A record signed for another group is refused, even with a high epoch.
 
-    The planner's next epoch does not depend on that epoch.
+    The refused epoch does not affect the planner's next epoch.
     """
     before = new_follower(topic).seen
     last = 10**18 - 1
@@ -141,9 +141,9 @@ def test_plan_is_sent_once_behind_an_open_transaction(
 def test_restored_database_uses_a_new_epoch(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
-    """Followers return to the database's version even if the topic's version is newer.
+    """If an older database is restored, plan followers return to the database's older version.
 
-    Version 1 of the new epoch replaces version 7.
+    Version 1 with a higher epoch replaces version 7.
     """
     record = topic.read("orders")
     assert record is not None

@@ -278,7 +278,7 @@ def test_failed_reconciliation_has_a_reason(
 def test_lease_is_renewed_after_a_third_of_it(
     store: PlanStore, topic: PlanTopic, approve: Approve, propose: Approve
 ) -> None:
-    """Renewal changes only the lease; neither a waiting plan nor a rebalance prevents it."""
+    """Renewal changes only the lease; neither a waiting plan nor a rebalance prevents renewal."""
     approve()
     run(store, topic)
     propose("s2")
@@ -303,7 +303,7 @@ def test_lease_is_renewed_after_a_third_of_it(
 def test_lease_of_an_absent_group_is_not_renewed(
     store: PlanStore, topic: PlanTopic, approve: Approve
 ) -> None:
-    """The lease of an absent group is not renewed; when it ends, the plan is withdrawn."""
+    """The lease of an absent group is not renewed; when the lease ends, the plan is withdrawn."""
     approve()
     run(store, topic)
     until = store.get("orders", 1).lease_until
@@ -325,7 +325,7 @@ def test_lease_of_an_absent_group_is_not_renewed(
 def test_withdrawal_also_ends_a_waiting_version(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """A withdrawal ends the published plan by a record, and makes an approved version stale."""
+    """A withdrawal sends a record that ends the published plan; an approved version gets stale."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

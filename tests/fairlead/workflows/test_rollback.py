@@ -86,7 +86,10 @@ def lag(at: datetime, values: list[int]) -> pa.Table:
 
 
 def test_old_assignment_becomes_the_next_version(second: PlanStore) -> None:
-    """A rollback is a new version with the old shares; it names the old one and waits."""
+    """A rollback creates a new version with the old version's shares, which waits for approval.
+
+    `rolled_back_from` is the old version's number.
+    """
     plan, approval = back_to(second, 1, actor="kim")
     assert (plan.version, plan.state) == (3, "proposed")
     assert (plan.rolled_back_from, plan.four_eyes) == (1, None)

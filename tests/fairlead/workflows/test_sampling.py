@@ -1,4 +1,4 @@
-"""Samples of groups on a real broker, and the diagnoses and plan requests they lead to."""
+"""Samples of groups on a real broker, with the resulting diagnoses and requests of plans."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     engine: Engine,
     publish: Callable[..., StoredPlan],
 ) -> None:
-    """New members cause a plan if the group is behind; otherwise the published plan is fitted."""
+    """If a group is behind, new members cause a plan request; otherwise, they cause none."""
     group = group_with_lags(*lags)
     publish(group=group)
     age_plans_by_an_hour(engine)
@@ -147,7 +147,10 @@ def test_suspected_regression_stops_plans(
     publish: Callable[..., StoredPlan],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """While a regression is suspected, no plan is requested, unless the suspect is a rollback."""
+    """While a regression is suspected, no new plan is requested.
+
+    If the suspected plan is a rollback, a new plan is requested.
+    """
     doubt = Regression("late", np.zeros(4, np.int32))
     monkeypatch.setattr(diagnosing, "find_regression", lambda _: doubt)
     group = group_with_lags(100, 80, 5, 5)

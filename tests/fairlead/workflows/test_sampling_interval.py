@@ -17,7 +17,7 @@ def taken(took_s: float = 0.5) -> Taken:
 
 
 def test_a_fleet_is_sampled_less_often() -> None:
-    """Slow samples are taken less often: sampling takes at most `share` of the time."""
+    """Slow samples are taken less often: sampling takes at most a set share of the time."""
     assert interval(taken(), SETTINGS) == timedelta(minutes=1)
     apart = interval(taken(45.0), SETTINGS)
     assert 45.0 / apart.total_seconds() == pytest.approx(SETTINGS.share)
@@ -29,7 +29,7 @@ def test_a_fleet_is_sampled_less_often() -> None:
     ("seconds", "expected"), [(0, False), (49, False), (51, True), (55, True), (90, True)]
 )
 def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> None:  # noqa: FBT001
-    """A sample is due from half a tick before the interval ends: the next tick would be late."""
+    """A sample is due half a tick before the interval ends, because the next tick is too late."""
     assert due(taken(), SETTINGS, NOON + timedelta(seconds=seconds)) is expected
 
 

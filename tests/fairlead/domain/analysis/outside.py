@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
-#: Seconds. A partition that is further behind is over the objective.
+#: Seconds. A partition that is further behind exceeds the objective.
 OBJECTIVE_S = 60.0
 #: Seconds for which a moved partition is not read.
 DOWNTIME_S = 10.0
@@ -87,11 +87,11 @@ class Course:
     Parameters
     ----------
     over_objective
-        Sum over all minutes after `since_h` hours: number of partitions over the objective.
+        Sum over all minutes from `Loop`'s `since_h` on: partitions that exceed the objective.
     plans
         Hour, moves, diagnosis and reason of each plan.
     diagnoses
-        (diagnosis, names in it) -> number of decisions after `since_h` hours.
+        (diagnosis, names in it) -> number of decisions from `since_h` on.
     answers
         Hour and answer of each decision.
     """

@@ -11,7 +11,7 @@ from tests.fairlead.domain.analysis.outside import written
 Offset = Callable[[int, int], int | None]
 Owner = Callable[[int, int], str | None]
 
-#: Records of a partition: arrivals between two samples (PER_STEP), and lag if its owner is healthy.
+#: Records of a partition: arrivals between two samples (PER_STEP), and a healthy lag (FRESH).
 PER_STEP, FRESH = 60, 3
 
 
@@ -61,12 +61,12 @@ def question(
 
 
 def skewed(partition: int, step: int) -> int:
-    """Return the end offset; the first four partitions get twenty times as many records."""
+    """Return the end offset; partitions 0 to 3 get twenty times as many records as the others."""
     return 1000 + PER_STEP * step * (20 if partition < 4 else 1)
 
 
 def behind(partition: int, step: int) -> int:
-    """Return the committed offset for `skewed`; the first four partitions are half read."""
+    """Return the committed offset for `skewed`; half of partitions 0 to 3 is read."""
     return 1000 + (10 * PER_STEP * step if partition < 4 else PER_STEP * step - FRESH * (step > 0))
 
 

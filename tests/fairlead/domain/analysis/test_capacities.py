@@ -11,7 +11,7 @@ from fairlead.domain.analysis.thresholds import DAY_S
 from fairlead.domain.decide_json.lines import answer_question
 from tests.fairlead.domain.analysis.outside import HOUR, Group, Loop, steady
 
-#: Records a second that each of six members can read. More than that arrive for m0 and m1.
+#: Records a second that each of six members can read; m0 and m1 get more than they can read.
 SPEED = 50.0
 RATES = np.repeat([14.0, 12.0, 5.0, 6.0, 4.0, 3.0], 5)
 READS = {f"m{n}": ("t",) for n in range(6)}
@@ -41,7 +41,7 @@ def test_saturated_members_are_measured_within_a_tenth(commit_s: float, sample_s
         consumed = min(5 * RATES[5 * number], SPEED)
         if consumed == SPEED:
             assert known[name]["measured"]
-            # The error of a commit's time can be as long as the sampling interval.
+            # The time of a commit is known only to within the sampling interval.
             near = 0.1 if sample_s < commit_s / 2 or commit_s < sample_s else 0.15
             assert known[name]["records_per_s"] == pytest.approx(SPEED, rel=near)
         else:
@@ -57,7 +57,7 @@ def test_members_with_a_hot_partition_are_measured() -> None:
 
 
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
-    """New members are assumed to have the former members' capacity until one is measured."""
+    """New members are assumed to be as fast as former members, until one new member is measured."""
     known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
     assert assumed(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [
         65.0,

@@ -70,7 +70,7 @@ def test_few_records_without_a_commit_are_no_backlog(come: int, backlog: int) ->
 def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
     """If nothing is committed after step 10, all members are silent and no partition is stuck.
 
-    All partitions change owners every four samples. This does not reset the time since the commit.
+    All partitions change owners every four samples; the time since the last commit still counts.
     """
     rows = [[997 + 60 * min(step, 10)] * 4 for step in TIMES]
     end = [[1000 + 60 * step] * 4 for step in TIMES]
@@ -83,7 +83,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """If an owner reads a tenth of one partition, but others fully, that one is throttled."""
+    """A partition is throttled if its owner reads a tenth of its records, but all others fully."""
     rows = []
     for step in range(60):
         commit = (step - first) // every * every + first
@@ -119,7 +119,7 @@ def test_many_records_after_few_are_no_batch(first: int, backlogs: int) -> None:
 def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
     """A partition is stuck if its last owner has not committed it for 24 minutes.
 
-    Earlier, it changed its owner and was committed every six minutes.
+    Before that, the partition got another owner, and a commit, every six minutes.
     """
     end = [[600 * step] * 6 for step in range(61)]
     owner = [[step // 6 % 2 if step < 36 else 0, 0, 0, 1, 1, 1] for step in range(61)]

@@ -63,7 +63,7 @@ def test_slow_consumer_has_no_expensive_partitions() -> None:
 
 
 def test_remembered_cost_stays_if_a_consumer_has_one_partition() -> None:
-    """If a consumer has one partition, the partition keeps its remembered or the usual cost.
+    """A consumer's only partition keeps its remembered cost or, without one, the usual cost.
 
     Samples cannot show whether the consumer is slow or the partition is expensive.
     """

@@ -22,7 +22,7 @@ SPEEDS = steady(np.full(10, 100.0))
 
 
 def gapped(partition: int, step: int) -> str | None:
-    """Return the owner: none for partition 7, `b` for partition 6, and `a` for the others."""
+    """Return a partition's owner: none for 7, `b` for 6, and `a` for all others."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, step)
 
 

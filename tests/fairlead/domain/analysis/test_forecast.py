@@ -27,7 +27,7 @@ def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
 def test_time_lag_stays_until_the_backlog_is_read() -> None:
     """At 100 % utilisation, a partition's time lag does not change.
 
-    `total_time_lag` returns the average time lag of a member times its number of partitions.
+    `total_time_lag` multiplies a member's average time lag by the member's number of partitions.
     """
     time_lag_s = np.array([138.0, 0.0])
     group = Outlook(
@@ -43,7 +43,7 @@ def test_time_lag_grows_no_faster_than_time() -> None:
 
 
 def test_a_partition_without_an_owner_never_catches_up() -> None:
-    """A partition without an owner falls behind by the horizon, and adds nothing to utilisation."""
+    """An unowned partition's time lag grows by the horizon; utilisation excludes the partition."""
     forecast = outlook([500.0, 50.0], [1e6, 0.0]).forecast(np.array([-1, 1], np.int32), 1800.0)
     assert (forecast.time_lag_s, forecast.utilisation) == (3800.0, 0.5)
     assert (forecast.catch_up_s, forecast.catch_up_between_s) == (None, (None, None))
@@ -75,7 +75,7 @@ def test_time_to_catch_up_has_an_interval() -> None:
 
 
 def test_a_member_over_capacity_never_catches_up() -> None:
-    """At over 100 % utilisation, a member never catches up; at 95 %, it may take any time."""
+    """Above 100 % utilisation, a member never catches up; at 95 %, the time has no upper bound."""
     well, ill = outlook([60.0, 50.0], [600.0, 0.0]), outlook([120.0, 50.0], [60_000.0, 0.0])
     assert well.forecast(APART, 1800.0).catch_up_s == 0.0
     assert ill.forecast(APART, 1800.0).catch_up_s is None

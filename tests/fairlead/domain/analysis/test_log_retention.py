@@ -84,7 +84,7 @@ def test_retention_overtakes_a_stuck_partition() -> None:
         snapshot["begin"]["t"] = [992_000 + 60 * step] * 8
     answer = answer_question(line)
     assert answer["diagnosis"] == "stuck partition"
-    # The begin offset was 8,000 below the committed offset an hour ago; it grows by one a second.
+    # The begin offset grows by one a second; an hour ago, it was 8,000 below the committed offset.
     assert answer["forecast"]["kept"]["loss_s"] == pytest.approx(4_400, abs=60)
 
 

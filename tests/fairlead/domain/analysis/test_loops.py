@@ -40,7 +40,7 @@ def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
 
 @pytest.mark.parametrize("batch_s", [80.0, 120.0])
 def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
-    """If producers send batches at longer intervals than those of samples, no plan is made."""
+    """If producers send batches less often than samples are taken, no plan is made."""
     rates = np.random.default_rng(5).lognormal(0.0, 0.3, 224)
     batches = Group(
         rates=steady(rates / rates.sum() * 28 * 36.0),
@@ -79,7 +79,7 @@ def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
     ],
 )
 def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
-    """One to four plans reduce the partition-minutes over the objective by 99 %."""
+    """One to four plans reduce the time for which partitions exceed the objective by 99 %."""
     course = Loop(sick, step_s=20.0, since_h=3.0).run(8)
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4

@@ -116,7 +116,7 @@ def test_readers_of_other_topics_are_no_peers() -> None:
     [([75.0, 75.0, 75.0, 75.0], 0.0), ([25.0, 25.0, 25.0, 25.0], 200_000.0)],
 )
 def test_readers_of_other_topics_prevent_no_plan(rates: list[float], backlog: float) -> None:
-    """One move relieves the readers of topic a although those of topic b are at their limit."""
+    """One move relieves the readers of topic a although readers of topic b are at their limit."""
     group = Group(
         steady(np.array([60.0, 60.0, 10.0, *rates])),
         steady(np.full(4, 100.0)),
@@ -160,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """If an owner reads 90 % of other partitions, a partition that is not read at all is stuck."""
+    """A partition that is not read is stuck, even if its owner reads only 90 % of the others."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -261,7 +261,7 @@ def of_both(_: int, step: int) -> int:
 
 
 def test_a_member_overtaken_by_retention_is_not_silent() -> None:
-    """A member that commits is not silent, even if the log start is beyond its commits."""
+    """A member that commits is not silent, even if the log starts beyond the committed offsets."""
     line = question(61, end=of_both, committed=lambda p, step: of_both(p, step) - 600 * (p < 4))
     for step, snapshot in enumerate(line["snapshots"]):
         snapshot["begin"]["t"] = [of_both(p, step) - 500 for p in range(8)]
@@ -369,7 +369,7 @@ def test_a_partition_stays_stuck_for_more_than_an_hour(minutes: int) -> None:
 
 
 def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
-    """Members read one partition's backlog after another, 6 min each; none of them is stuck."""
+    """If members read their partitions' backlogs one after the other, no partition is stuck."""
     minutes, backlog = 6, 50_000
 
     def filling(partition: int, step: int) -> int:
@@ -387,7 +387,7 @@ def test_a_partition_that_waits_for_its_turn_is_not_stuck() -> None:
 def slowly(share: float, others: int = 3) -> dict[str, Any]:
     """Return an input line in which only a share of the arrivals of partition t-0 is read.
 
-    The owner of t-0 has almost no lag in `others` of its other partitions.
+    The owner of t-0 has almost no lag in some other partitions; `others` is their number.
     """
     series = 30
 
@@ -400,7 +400,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """If an owner keeps up except with one partition, that one is throttled; no plan is made."""
+    """A partition is throttled if its owner keeps up with all others; no plan is made."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -412,7 +412,7 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """A partition is not "throttled" if 90 % of it is read, or if there is only one to compare."""
+    """A partition is not "throttled" if 90 % of it is read, or if only one other one keeps up."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
@@ -446,7 +446,7 @@ def held(
     until
         Number of the first sample after the end of the transaction.
     short
-        Number of records from before the transaction that are not committed.
+        Number of records before the transaction that the group has not read.
     marker
         Number of offsets taken by the marker of the previous transaction.
     """
@@ -494,7 +494,7 @@ def test_readable_records_before_a_transaction_may_be_stuck() -> None:
 
 
 def test_a_reader_beyond_the_stable_end_reads_uncommitted() -> None:
-    """If a group has committed beyond the stable end, its lag is measured to the log end."""
+    """If a group has committed beyond the last stable offset, lag is measured to the log end."""
 
     def committed(partition: int, step: int) -> int:
         return min(arriving(partition, step), 2000) if partition == 0 else prompt(partition, step)

@@ -104,7 +104,7 @@ def test_little_traffic_is_not_worth_a_rebalance() -> None:
 
 
 def test_no_member_falls_behind_for_racks() -> None:
-    """A plan for racks gives a member no more partitions than it can read."""
+    """A plan that reduces rack traffic gives no member more partitions than the member can read."""
     group = question(near=[["1"]] * PARTITIONS)
     speeds = {name: Capacity(500.0, measured=True, at=group.series.now) for name in ("a", "b")}
     decision = decide(replace(group, capacities=speeds))
@@ -113,7 +113,7 @@ def test_no_member_falls_behind_for_racks() -> None:
 
 
 def test_a_group_that_is_behind_gets_no_more_moves_for_racks() -> None:
-    """If racks are taken into account, a plan may move different partitions, but not more."""
+    """The plan for a group that is behind moves as many partitions as if racks were ignored."""
     per_s = [400, 400, 400, 400, 20, 20, 20, 20]
 
     def behind(end: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Recordings of real consumers on a real broker, analysed by the present code.
+"""Recordings of real consumers on a real broker, analysed by the current code.
 
 Three members, each of which can read 150 records a second, read twelve partitions; samples are 20 s
 apart.
@@ -16,7 +16,7 @@ RECORDED = Path(__file__).with_name("recorded")
 
 
 def answers(name: str) -> list[dict[str, Any]]:
-    """Analyse a recording after each of its samples, with the previous answer's memory."""
+    """Analyse a recording after each sample; pass on the memory that the last answer returned."""
     line = json.loads((RECORDED / f"{name}.json").read_text())
     results: list[dict[str, Any]] = []
     for number in range(1, len(line["snapshots"]) + 1):

@@ -1,4 +1,4 @@
-"""Work reported by consumers, in `fairlead decide`: its results, and reports that are ignored."""
+"""How `fairlead decide` uses the work that consumers report, and which reports it ignores."""
 
 import random
 import re
@@ -62,7 +62,7 @@ class Team:
     def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
         """Return an input line with one sample a minute, the first after ten minutes of work.
 
-        `factor` returns a multiple of the time per record for the number of a sample.
+        `factor` gets the number of a sample, and returns by what the time per record is multiplied.
         """
         rng, size = np.random.default_rng(self.seed), self.partitions
         records, busy, squares = np.zeros((3, size))
@@ -188,7 +188,7 @@ def test_capacities_are_known_from_reports_without_lag() -> None:
 
 
 def test_capacities_count_offsets_but_no_skipped_ones() -> None:
-    """Capacities are in offsets: gaps between records raise them, but a skipped backlog does not.
+    """Capacities are in offsets a second: offsets without a record count, skipped records do not.
 
     In the test, nine of ten offsets have no record, and the backlog of one partition is skipped.
     """
@@ -228,7 +228,7 @@ def test_mean_time_counts_from_its_last_change() -> None:
 def test_no_consumer_is_slow_by_chance(number: int) -> None:
     """Diagnoses are right if consumers flush rarely and the partitions' costs differ.
 
-    One of the two groups is unbalanced.
+    Two groups are tested, one of which is unbalanced.
     """
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
@@ -345,7 +345,7 @@ def test_reports_across_a_restart_or_by_a_former_owner_do_not_count() -> None:
 
 
 def test_utilisation_of_a_consumer_with_paused_partitions_is_unknown() -> None:
-    """If a consumer has paused partitions, its utilisation is unknown, its time per record known.
+    """If a consumer has paused partitions, its utilisation is unknown, but not its time per record.
 
     A consumer that pauses partitions works outside the calls whose time it reports.
     """

@@ -96,7 +96,10 @@ def test_any_arrivals_need_one_consumer() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_packing_is_near_its_lower_bound(seed: int) -> None:
-    """No more than 11/9 of the minimum plus 1 consumers are wanted (best fit decreasing)."""
+    """The number of consumers is at most 11/9 of the least possible number, plus 1.
+
+    This is the bound of best-fit-decreasing packing.
+    """
     rng = np.random.default_rng(seed)
     loads = rng.uniform(0.1, 60.0, int(rng.integers(1, 200)))
     least = int(np.ceil(loads.sum() / 95.0))

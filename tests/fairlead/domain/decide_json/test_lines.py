@@ -128,7 +128,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
-    """If a line has the capacities of its own answer, capacities and outcome do not change."""
+    """If an answer's capacities are added to its line, the new answer has the same outcome."""
     first = answer_question(line)
     again = answer_question({**line, "capacities": first["capacities"]})
     assert again["capacities"] == {

@@ -1,4 +1,4 @@
-"""What an answer remembers for the next line: limited in size, and ignored if damaged."""
+"""The memory, which an answer of `fairlead decide` hands to the next line: its size and checks."""
 
 import copy
 import json
@@ -80,7 +80,7 @@ def test_the_memory_of_another_group_is_ignored() -> None:
 
 
 def test_a_memory_is_bounded_and_present_members_come_first() -> None:
-    """The memory has all present members; of 200 former members, it lacks the oldest."""
+    """The memory has all present members, but of 200 former members only the newest that fit."""
     series = series_at([[9] * 4] * 2, [[9] * 4] * 2, [0, 0, 1, 1])
     problem = Problem.of({"t": 4}, {"a": ["t"], "b": ["t"]})
     capacity = Capacity(100.0, measured=True, at=0.0)

@@ -31,7 +31,7 @@ def row(before: float, *, topics: dict[str, int] | None = None, **values: Any) -
 
 
 def test_stable_ends_belong_to_the_samples_that_read_them() -> None:
-    """Samples without stable ends have -1; if topics change, partitions stay in their columns."""
+    """In samples without last stable offsets, these are -1; each partition keeps its column."""
     rows = samples(row(3), row(2, stable_end=[-1, 7]), row(1, topics={"s": 1, "t": 2}))
     arrays = arrays_of(rows, ["t"], [2], ["a"])
     assert arrays.stable_end is not None

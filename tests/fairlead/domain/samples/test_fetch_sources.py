@@ -37,7 +37,7 @@ def test_sources_of_the_newest_sample_have_the_given_order() -> None:
 
 
 def test_racks_that_have_just_changed_are_not_known() -> None:
-    """If a partition's racks differ between recent samples, they are unknown.
+    """If a partition's racks differ between recent samples, the partition's racks are unknown.
 
     While a broker restarts, its partitions have other leaders, and this must not cause a plan. The
     racks themselves are compared, because samples may number the sets of racks differently.

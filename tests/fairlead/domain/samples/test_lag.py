@@ -116,11 +116,11 @@ UNKNOWN = {"arrival_rate": None, "consumption_rate": None, "time_lag_s": None}
         ("latest/committed", {"lag": 10}),
         ("empty log", {"lag": 0}),
         ("huge", {"lag": 2**62 - 1}),
-        # The time lag is 50 s: so long ago, the end offset was what is now the committed offset.
+        # The time lag is 50 s: 50 s ago, the end offset was equal to the present committed offset.
         ("steady", {"arrival_rate": 10, "consumption_rate": 10, "time_lag_s": 50, "status": "OK"}),
         ("faster lately", {"arrival_rate": 10}),
         ("gap in history", {"arrival_rate": None, "consumption_rate": 5}),
-        # At one record a second, the 200 records are older than the first sample.
+        # At one record a second, the oldest of 200 unread records is older than the first sample.
         ("re-created", {"arrival_rate": 1, "consumption_rate": None, "time_lag_s": 200}),
         ("commits begin", {"arrival_rate": 1, "consumption_rate": None}),
         ("stop/0", {"status": "STOP"}),
@@ -206,7 +206,7 @@ def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
 
 
 def test_transaction_marker_is_no_lag() -> None:
-    """An idle partition that ends with a transaction marker has lag 1, and the status OK."""
+    """If only a transaction marker is after the commit of an idle partition, the status is OK."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
 
@@ -237,7 +237,7 @@ def test_deleted_records_count_as_lost_and_not_as_lag() -> None:
 
 
 def test_emptied_idle_partition_is_ok_after_half_an_hour() -> None:
-    """The status is DATA_LOSS for half an hour after a loss, then OK; no records arrive."""
+    """If no records arrive, the status is DATA_LOSS for half an hour after a loss, then OK."""
     minutes = int(LOST_WITHIN_S / 60)
     statuses_by_length = [
         statuses([[10]] * series, [[100]] * series, [[0]] + [[100]] * (series - 1))

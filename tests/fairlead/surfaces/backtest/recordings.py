@@ -16,7 +16,7 @@ from tests.samples import samples
 
 
 class _Recorder(ByAssignor):
-    """A controller of the simulation that only records a sample each time it is asked to decide."""
+    """A controller of the simulation that makes no plans, and records a sample at each decision."""
 
     def __init__(self) -> None:
         super().__init__("range")
@@ -42,7 +42,7 @@ class _Recorder(ByAssignor):
 def recorded(
     scenario: Scenario, *, hours: float, every_s: float = 300.0
 ) -> tuple[pa.Table, ScenarioRun]:
-    """Simulate a group whose assignor is `range`; return its samples, and the simulated run."""
+    """Simulate a group whose assignor is `range`; return its samples and the run's results."""
     recorder = _Recorder()
     ran = run(ScenarioWorld.of(scenario, seed=2, hours=hours), recorder, Cadence(60.0, every_s))
     return samples(*recorder.rows), ran

@@ -30,7 +30,7 @@ def recording(*rows: dict[str, Any]) -> Recording:
 
 
 def test_arrivals_are_those_between_samples() -> None:
-    """Arrivals are growing end offsets; recreated or unknown topics have no arrivals."""
+    """Arrivals are the growth of end offsets; recreated or unknown topics have no arrivals."""
     arrivals = (
         recording(
             sample(0, {"t": [100, 50]}),
@@ -48,7 +48,7 @@ def test_arrivals_are_those_between_samples() -> None:
 
 
 def test_members_and_partitions_change_over_time() -> None:
-    """Samples can change members and partitions during a replay.
+    """If members or partitions differ between samples, they also change during the replay.
 
     The replay starts with the lag of the first sample.
     """
@@ -80,7 +80,7 @@ def test_topic_exists_while_a_member_reads_it() -> None:
 
 
 def test_statuses_depend_on_the_hour_before() -> None:
-    """If commits end after 20 minutes, the status is OK at minute 20, and STOP at minute 59."""
+    """If a partition's last commit is at minute 20, its status is STOP at minute 59."""
     lags = recording(
         *(
             sample(minute, {"t": [600 * minute]}, committed=[600 * min(minute, 20)])

@@ -18,7 +18,7 @@ from tests.samples import samples
 
 @cache
 def skewed() -> Recording:
-    """Return six hours of a group that uses `range` and has two overloaded members of ten."""
+    """Return six hours of a group that uses `range`; two of its ten members are overloaded."""
     return Recording.of(recorded(SCENARIOS["skew"], hours=6)[0])
 
 
@@ -29,7 +29,7 @@ def replayed(assignor: str) -> list[Stretch]:
 
 
 def late(stretches: Sequence[Stretch]) -> float:
-    """Return the partition-minutes over the objective."""
+    """Return for how many minutes the lag exceeded the objective, summed over partitions."""
     return sum(stretch.over_objective_s for stretch in stretches) / 60
 
 
@@ -38,14 +38,20 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
-    """Replays with the real owners or with `range` reproduce the recorded lateness within 3 %."""
+    """Replays with the real owners or with `range` exceed the objective as long as recorded.
+
+    The difference is at most 3 %.
+    """
     measured = late(replayed(RECORDED))
     assert late(replayed(OBSERVED)) == pytest.approx(measured, rel=0.03)
     assert late(replayed("range")) == pytest.approx(measured, rel=0.03)
 
 
 def hourly(*owners: str) -> Recording:
-    """Return hourly samples of a topic; letter p of an hour's text is the owner of partition p."""
+    """Return hourly samples of a topic.
+
+    Each text is a sample: its first letter is the owner of partition 0, and so on.
+    """
     rows = []
     for hour, owner in enumerate(owners):
         members = sorted(set(owner))
@@ -65,7 +71,10 @@ def hourly(*owners: str) -> Recording:
 
 
 def test_sticky_keeps_its_own_assignment() -> None:
-    """The group swaps all partitions; `sticky` only moves one of them, to a new member."""
+    """The recorded members swap all partitions; in the replay, `sticky` moves only one.
+
+    `sticky` moves this partition to a new member.
+    """
     day = hourly("aabb", "bbaa", "bcaa", "bcaa")
     assert moves([*replay(day, RECORDED, Policy())]) == [4, 1, 0]
     assert moves([*replay(day, OBSERVED, Policy())]) == [0, 4, 1]
@@ -73,7 +82,7 @@ def test_sticky_keeps_its_own_assignment() -> None:
 
 
 def test_new_member_takes_over_the_share_of_a_former_member() -> None:
-    """If a member restarts with another name, no partition moves and no plan is made."""
+    """If a member is replaced, the new member gets the same partitions, without a plan."""
     day = hourly("abba", "acca", "acca")
     planned = [*replay(day, "sticky-lag-aware", Policy())]
     assert (moves(planned), sum(outcome.published for outcome in planned)) == ([0, 0], 0)

@@ -56,9 +56,9 @@ def archive(tmp_path: Path) -> SampleArchive:
 
 @pytest.mark.usefixtures("archive")
 def test_command_compares_assignors(tmp_path: Path) -> None:
-    """The report ranks assignors by how long partitions were over the objective.
+    """The report ranks assignors by how long the lag of partitions exceeded the objective.
 
-    It also has the numbers of unusable samples, by reason.
+    It also counts the unusable samples, by reason.
     """
     arguments = ["backtest", "orders", "--since", "2026-01-05", "--json"]
     names = ("sticky-lag-aware", "sticky")
@@ -76,10 +76,10 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # Only 16 of 20 records a second are read, so both partitions are soon behind, and stay so.
+    # Only 16 of 20 records a second are read, so both partitions are late from minute 10 on.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
-    # Sticky gives each member one partition from the start, so none falls behind.
+    # `sticky` gives each member one partition from the start, so no partition falls behind.
     assert (late["sticky"], ranked["sticky"]["moves"]) == (0, 0)
     planned = ranked["sticky-lag-aware"]
     assert (planned["plans"], planned["moves"]) == (1, 1)

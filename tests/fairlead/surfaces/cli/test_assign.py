@@ -39,14 +39,14 @@ FAIRLEAD = str(Path(sys.executable).with_name("fairlead"))
 
 
 def run(command: str, *lines: object) -> tuple[list[Any], int]:
-    """Pass lines to a command, objects encoded as JSON; return its answers and exit code."""
+    """Pass lines to a command; return its answers and exit code. Objects are encoded as JSON."""
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     result = CliRunner().invoke(app, [command], input=text)
     return [json.loads(line) for line in result.stdout.splitlines()], result.exit_code
 
 
 def test_answers_a_problem_with_assignment_and_metrics() -> None:
-    """The answer has all fields, with the values in the interface document."""
+    """The answer has all fields, with the values that the document of the interface shows."""
     answers, code = run("assign", PROBLEM)
     assert answers == [
         {
@@ -88,7 +88,7 @@ def test_a_group_without_members_is_no_error() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ASSIGNORS) - LAG_BLIND))
 def test_assigning_by_lag_needs_lags(name: str) -> None:
-    """If `lags` is missing, an assignor that uses lags reports that, and does not assume 0."""
+    """If `lags` is missing, an assignor that uses lags reports an error, and does not assume 0."""
     problem = {**PROBLEM, "assignor": name}
     forgotten = {key: value for key, value in problem.items() if key != "lags"}
     answers, code = run("assign", forgotten, {**forgotten, "lags": None}, problem)

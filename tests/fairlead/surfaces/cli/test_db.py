@@ -54,7 +54,7 @@ def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) 
 
 
 def test_prune_lists_and_drops_old_history(database: str) -> None:
-    """Days older than the retention are listed and dropped; a dry run only lists them."""
+    """Days of history beyond the retention are listed and dropped; a dry run only lists them."""
     run(database, "upgrade")
     today = datetime.now(UTC).date()
     with psycopg.connect(database, autocommit=True) as connection:

@@ -34,9 +34,9 @@ def no_room_in(state_dir: Path) -> str:
 
 @pytest.mark.long
 def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) -> None:
-    """`spark up` fails if the disk is full; with a command after `--`, it only warns.
+    """On a full disk, `spark up` fails; with a command after `--`, it warns and runs the command.
 
-    `fairlead up` starts the code server as such a command; the server then has no warm Spark.
+    `deploy/compose.yaml` starts Dagster's code server in this way.
     """
     alone = on_full_disk(tmp_path, "spark", "up")
     assert (alone.returncode, alone.stderr.splitlines()) == (1, [no_room_in(tmp_path)])

@@ -73,7 +73,7 @@ def test_worst_group_comes_first_with_evidence_and_next_step(week: str) -> None:
 
 
 def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
-    """`why` shows evidence and next step of a group, and the versions that move a partition."""
+    """`why` shows a group's evidence and next step, and which plan versions move a partition."""
     text = run(week, "why", "orders").stdout
     assert text.startswith("orders: unbalanced since ")
     assert "orders-2 is at 115% of its capacity" in text
@@ -122,7 +122,10 @@ def test_figures_have_their_age(week: str) -> None:
 
 
 def test_group_without_members_is_shown_as_such(week: str) -> None:
-    """The text "no members" replaces the adherence to an earlier plan, even if samples are old."""
+    """If a group has no members, "no members" is shown, and not how far its plan is followed.
+
+    This is so even if the group's samples are old.
+    """
     engine, now = create_store_engine(week), datetime.now(UTC)
     PlanStore(engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
@@ -175,7 +178,7 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
 
 
 def test_rebalances_since_yesterday_are_counted(week: str) -> None:
-    """`groups` counts the samples of the last day in which owners or members have changed."""
+    """`groups` counts changes of owners or members between samples of the last 24 hours."""
     engine, now = create_store_engine(week), datetime.now(UTC)
     (*_, last) = read_samples(engine, "orders")
     with transaction(engine) as connection:

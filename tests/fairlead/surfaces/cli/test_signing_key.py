@@ -12,9 +12,9 @@ from fairlead.surfaces.cli import app
 
 
 def test_each_key_is_printed_under_the_name_of_its_setting() -> None:
-    """The planner signs with one key, and consumers verify with the other.
+    """The planner can sign with the private key, and consumers can verify with the public keys.
 
-    If the two keys are exchanged, both settings are refused.
+    If either value is configured as the other setting, an error is raised.
     """
     drawn = tomllib.loads(CliRunner().invoke(app, ["signing-key", "2026-03"]).stdout)
     assert drawn.keys() == {"private_key", "public_keys"}

@@ -29,7 +29,7 @@ def hidden(text: str) -> set[str]:
 
 
 def test_invisible_characters_are_escaped() -> None:
-    """Invisible characters become Python's escapes; so do line feeds, unless `keep` has them."""
+    """Invisible characters become Python's escapes; line feeds do, too, unless `keep` is given."""
     assert visible("a\x1b\x9b\u202e\ud800\n\U000e0001") == r"a\x1b\x9b\u202e\ud800\n\U000e0001"
     assert visible("a\nb\x00", keep="\n") == "a\nb\\x00"
 
@@ -72,7 +72,7 @@ def test_a_record_of_the_log_is_a_line() -> None:
 
 @pytest.mark.postgres
 def test_output_of_every_command_is_visible(week: str) -> None:
-    """If a group's name and reasons have invisible characters, no command prints them."""
+    """No command prints the invisible characters in a group's name or in a reason."""
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         tables = ("consumer_group", "decision", "plan", "plan_event")

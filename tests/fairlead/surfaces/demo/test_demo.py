@@ -30,7 +30,7 @@ FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def started_for(state_dir: Path) -> list[psutil.Process]:
-    """Return the processes whose environment or command has a demo's state directory."""
+    """Return the processes whose environment or command contains the demo's state directory."""
     found = []
     for process in psutil.process_iter():
         try:

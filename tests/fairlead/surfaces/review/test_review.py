@@ -189,8 +189,8 @@ def test_names_with_markup_are_text(week: str, engine: Engine) -> None:
 def test_page_of_a_large_plan_has_its_largest_moves_and_risks(engine: Engine) -> None:
     """Of 600 moves, the page shows the 500 with the most lag, and the command that lists all.
 
-    It also shows two risks (a consumer loses all its partitions, a topic is spread worse), and that
-    four eyes are required.
+    The page shows two risks: a consumer loses all its partitions, and a topic's partitions are
+    spread less evenly over consumers. The page also shows that four eyes are required.
     """
     every = np.arange(600, dtype=np.int32)
     moves = {"topic": ["t0"] * 600, "partition": every, "weight": every.astype(float)}
@@ -266,7 +266,7 @@ def test_every_state_has_a_page(engine: Engine) -> None:
 def test_the_command_writes_a_file(
     week: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page is written to a file that `--output` can name, or is printed with `-`.
+    """`--output` names the file to which the page is written; `-` prints the page.
 
     Without `--output`, the file's name contains group and version.
     """
@@ -285,7 +285,7 @@ def test_the_command_writes_a_file(
 
 
 def test_untested_load_is_the_first_risk(engine: Engine, week: str) -> None:
-    """A load that exceeds what any consumer of the group has ever had is listed as first risk."""
+    """The first risk listed is a load that is higher than any consumer of the group ever had."""
     assert "Untested load" not in review_page(engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     change_protected_data(

@@ -48,7 +48,10 @@ def on(settings: Settings, url: str, state_dir: Path) -> Settings:
 
 
 def test_error_of_a_used_port_names_its_option(tmp_path: Path) -> None:
-    """If a port is in use, `up` fails and names the option: scrapers expect this port."""
+    """If a port is in use, `up` fails, and the error names the option that sets the port.
+
+    `up` chooses no other port, because scrapers would not find it.
+    """
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at = At(dagster_port=free_port(), pages_port=taken.getsockname()[1])
         with pytest.raises(ConfigurationError, match=r"choose another with --port"):

@@ -46,7 +46,7 @@ def served(week: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Desks:
-    """A web application with plans in several states, on which people can act.
+    """A web application with plans in several states, and people who can act on its pages.
 
     Parameters
     ----------
@@ -57,8 +57,9 @@ class Desks:
     planner
         Plan store with the planner's login.
     plans
-        Group -> plan. The plan of `orders` waits for approval. That of `payments` needs two people
-        on pages, that of `billing` a second database user. That of `stock` is published.
+        Group -> plan. The plan of `orders` needs one approval; the plan of `payments` needs the
+        approval of two people on pages; the plan of `billing` needs the approval of a second
+        database user. The plan of `stock` is published.
     """
 
     address: str
@@ -86,7 +87,7 @@ class Desks:
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return a web application on which any person whom the proxy names may act."""
+    """Return a web application that lets every person whom the proxy names act."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 

@@ -40,7 +40,7 @@ def walk(desks: Desks, query: str, who: str = KIM) -> tuple[str, str]:
 
 
 def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
-    """The review links to a page with version, hash and moves, whose form approves the plan."""
+    """The review links to a page with version, hash, moves, and a form that approves the plan."""
     review = desks.get("/review?group=orders").text
     assert f"You are <b><bdi>{KIM}</bdi></b>" in review
     link = re.search(r'href="act\?(do=approve[^"]*)"', review)
@@ -170,7 +170,7 @@ def test_the_planner_answers_steps_with_kafka(desks: Desks, verb: str, version: 
 
 
 def test_approval_of_an_outdated_page_is_refused(desks: Desks) -> None:
-    """A page approves only its own version: after a newer proposal, the page's form fails."""
+    """A page's form approves only the version shown: after a newer proposal, the form fails."""
     page = desks.get("/act?do=approve&group=orders&version=1")
     propose(desks.planner, "orders", "s2")
     refused = post(desks.address, form_of(page.text) | {"reason": "ok"}, as_person(KIM))

@@ -18,7 +18,7 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
-#: A valid group name with characters that end texts in HTML, URLs, templates and metrics.
+#: A valid group name with characters that have a meaning in HTML, URLs, templates and metrics.
 ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
 REFUSED = [
     ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
@@ -115,7 +115,7 @@ def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
 def test_command_that_ends_a_freeze_can_be_copied(
     week: str, served: str, group: str, words: str
 ) -> None:
-    """Page and `groups` print the command with the group name quoted for the shell."""
+    """The page and `fairlead groups` show the command, with the group name quoted for a shell."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
@@ -197,7 +197,7 @@ def test_group_without_a_sample_has_a_page_and_a_row(week: str, served: str) -> 
 )
 @pytest.mark.parametrize("path", ["/", "/metrics"])
 def test_unknown_host_is_refused(served: str, path: str, host: str, status: int) -> None:
-    """A foreign Host header gets 421: otherwise DNS rebinding would let other sites read plans."""
+    """Unknown names in the Host header are refused, so that DNS rebinding cannot reveal plans."""
     answered, headers = get_as(host, f"{served}{path}")
     assert answered == status
     assert headers["X-Content-Type-Options"] == "nosniff"

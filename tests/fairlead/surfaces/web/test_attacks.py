@@ -89,12 +89,12 @@ def rows(desks: Desks) -> Iterator[Rows]:
 
 @dataclass(frozen=True)
 class Forged:
-    """A valid request to approve a plan, with the changes of an attack.
+    """A valid request to approve a plan, changed as an attacker would change it.
 
     Parameters
     ----------
     headers
-        Headers that replace those of a browser behind the proxy, or are added.
+        Headers to add; they replace headers of the valid request that have the same names.
     without
         Headers to leave out.
     fields
@@ -378,9 +378,9 @@ def test_without_the_issuers_keys_pages_are_read_only(desks: Desks, rows: Rows) 
 
 
 def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows) -> None:
-    """In SQL, the web login can change data only by `act_as`, and can take no other role.
+    """In SQL, the web login can change data only through the function `act_as`.
 
-    It may also call some functions that only read.
+    The login can also call some functions that only read, and can take no other role.
     """
     allowed = {
         *("act_as", "time_share", "history_days", "objection_to_pages"),
@@ -451,7 +451,10 @@ def test_login_of_the_server_can_call_only_one_function(desks: Desks, rows: Rows
 
 
 def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows) -> None:
-    """A stolen web login can act as any person, but cannot replace a second database user."""
+    """With the web server's login, a thief can act as any person, but not as a database user.
+
+    A plan that requires the approval of a second database user therefore stays protected.
+    """
     with logins(desks.url) as make:
         stolen = make("fairlead_web", name="stolen")
         login = urlsplit(stolen).netloc.partition("@")[0]
@@ -469,7 +472,7 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
                     return error.sqlstate or ""
                 return "done"
 
-            # Possible: to act as invented people, even as the two people that a plan requires.
+            # Accepted: actions of invented people, even as the two people that a plan requires.
             assert act("nobody", "approve", "orders") == "done"
             assert act("one", "approve", "payments") == act("two", "approve", "payments") == "done"
             assert act("one", "withdraw", "stock") == "done"

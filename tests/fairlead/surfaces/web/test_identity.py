@@ -142,7 +142,7 @@ def test_hanging_issuer_delays_only_unknown_keys(
 
 
 def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 60 requests, only four wait for the issuer, so that threads remain for pages and metrics.
+    """Only four of 60 requests wait for the issuer; the other threads can serve pages and metrics.
 
     After a failure, later requests do not wait: keys are fetched in the background.
     """

@@ -48,7 +48,7 @@ def of(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def test_figures_are_those_of_the_history(served: str) -> None:
-    """Metrics are the stored figures: lag, imbalance, plans by state, adherence and times."""
+    """Metrics have the stored values: lag, imbalance, plans by state, adherence and times."""
     found = samples(scrape(served)[1])
     expected = {
         of("fairlead_database_up"): 1,
@@ -90,7 +90,7 @@ def test_format_is_that_of_the_request(served: str) -> None:
 
 
 def test_decisions_of_this_day_are_counted(week: str, served: str) -> None:
-    """The counter of decisions includes only snapshots of today."""
+    """The counter of decisions includes a decision of today, but not one of yesterday."""
     failed = of("fairlead_decisions_total", group="orders", outcome="failed")
     before = samples(scrape(served)[1])[failed]
     with psycopg.connect(week) as connection:
@@ -125,7 +125,7 @@ def test_group_without_recent_samples_has_no_series(week: str, served: str) -> N
 
 @pytest.mark.parametrize(("minutes", "lag"), [(10, 60), (16, 18_419)])
 def test_lag_is_that_of_the_newest_sample(week: str, served: str, minutes: int, lag: int) -> None:
-    """Lag is that of the newest sample or, if this is too old, of the last snapshot."""
+    """The exported lag is from the newest sample or, if this is too old, from the last run."""
     at = datetime.now(UTC) - timedelta(minutes=minutes)
     with psycopg.connect(week) as connection:
         connection.execute("DELETE FROM fairlead_raw.lag_snapshot WHERE group_id = 'billing'")

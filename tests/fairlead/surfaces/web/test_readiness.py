@@ -59,7 +59,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_for_three_intervals_after_a_sample(
     address: str, planner: PlanStore
 ) -> None:
-    """`/ready` answers 503 before the first sample, and three intervals after the last one."""
+    """`/ready` answers 503 before the first sample, and from three intervals after the last one."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
@@ -92,7 +92,7 @@ def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: Pl
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """`/ready` lists parts that do not run, and a missing sample if a part has restarted."""
+    """`/ready` lists parts that do not run, and parts restarted after the last sample."""
     planner.record_sample(datetime.now(UTC), EVERY)
     before = time.time() - 60
     with published(tmp_path) as publish:

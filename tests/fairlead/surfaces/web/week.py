@@ -1,4 +1,4 @@
-"""Moves the sample week of docs/sql.md to end today, since pages show only recent groups."""
+"""Moves the dates of docs/sql.md's sample week to the present: pages show only recent groups."""
 
 from typing import Final
 
@@ -23,10 +23,10 @@ _MOVED: Final = (
 
 
 def end_now(url: str) -> None:
-    """Move the sample week of the groups `orders` and `billing` so that it ends today.
+    """Move the dates of the sample week, which has groups `orders` and `billing`, to end today.
 
-    The function also changes the week. Group `orders` is overloaded, is forecast to catch up, and
-    has a stuck partition. The diagnosis of `billing` is "stuck partition". Balances get
+    Some values are also changed. Group `orders` is overloaded, is forecast to catch up, and has a
+    stuck partition. The diagnosis of `billing` is "stuck partition". Each stored balance has
     cross-rack traffic. Plans expire tomorrow.
     """
     with psycopg.connect(url) as connection:
