@@ -205,7 +205,7 @@ def test_silence_of_three_usual_intervals_of_a_partition_is_a_stall() -> None:
     assert statuses(committed, ARRIVED) == ["STALL", "OK"]
 
 
-def test_transaction_marker_is_no_lag() -> None:
+def test_partition_with_only_a_transaction_marker_unread_is_ok() -> None:
     """If only a transaction marker is after the commit of an idle partition, the status is OK."""
     assert statuses([[99]] * 10, [[100]] * 10) == ["OK"]
 
