@@ -37,8 +37,7 @@ STRETCH_S: Final = 180.0
 #: Maximum number of equations. Each consumer gets an equal share, and at least one; its newest
 #: stretches are used.
 _MOST: Final = 300
-#: Relative error of an equation. The error because of the unknown times of commits is added
-#: (`AUTO_COMMIT_S`).
+#: Relative error of an equation, without the error from unknown commit times (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03
 #: Prior standard deviation of the logarithm of the usual speed: large, because nothing is known
 #: about this speed.
@@ -56,9 +55,9 @@ def inferred_costs(
 ) -> Costs:
     """Return the costs of P partitions; the parameters are those of `costs.reported_costs`.
 
-    The logarithms of costs are found by Newton's method. Each iteration reweights the priors, so
-    that they become Student's t distributions. Time per iteration: O(E² (P + M)), for E equations
-    and M consumers.
+    The logarithms of costs are found by Newton's method. Each iteration reweights the priors to
+    approximate Student's t distributions. Time per iteration: O(E² (P + M)), for E equations and
+    M consumers.
     """
     member, seconds, records = _stretches(series, commits)
     if not member.size:

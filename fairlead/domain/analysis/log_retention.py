@@ -17,7 +17,7 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, 
 
 @dataclass(frozen=True, eq=False)
 class Retention:
-    """How far retention is from the group's position in P logs; arrays are of shape (P,)."""
+    """Distances from the starts of P logs to the group's positions; arrays are of shape (P,)."""
 
     #: Number of records between the estimated start of the log and the group's position; at least
     #: 0.
@@ -45,7 +45,7 @@ class Retention:
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
-    """Return how far retention is from the group's position; None: no start offset has changed.
+    """Return distances from log starts to the group's positions; None: no log start has changed.
 
     If a start offset jumped only once, it is assumed to grow by `arrivals`, records a second.
     """

@@ -23,7 +23,7 @@ _GIGABYTE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """Traffic of P partitions: bytes a second, float64 of shape (P,); records if not `in_bytes`."""
+    """Traffic of P partitions a second, (P,): in bytes if `in_bytes`, otherwise in records."""
 
     problem: Problem
     per_s: Float64
@@ -52,7 +52,7 @@ class RackTraffic:
         return float(self.per_s[far_partitions(self.problem, owner)].sum())
 
     def share(self, owner: Int32) -> float:
-        """Return which share of all traffic members read from other racks."""
+        """Return the traffic between racks as a share of all traffic."""
         total = float(self.per_s.sum())
         return self.between(owner) / total if total else 0.0
 
