@@ -1,6 +1,6 @@
 """Forecasts of a group under any plan, from the group's analysis.
 
-With such forecasts, an earlier plan can be compared with a new one by the same figures.
+An earlier plan and a new plan are compared by such forecasts, for the same arrivals and capacities.
 """
 
 from dataclasses import dataclass

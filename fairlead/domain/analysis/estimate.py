@@ -128,7 +128,7 @@ def _speeds(
     work_per_s: Float64,
     peers: Peers,
 ) -> Speeds:
-    """Return the assumed capacities; 0 if a member commits nothing, so that it gets no partition."""
+    """Return assumed capacities; 0 if a member commits nothing, so that it gets no partitions."""
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0

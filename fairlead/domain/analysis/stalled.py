@@ -27,8 +27,8 @@ from fairlead.domain.analysis.thresholds import (
 #: throttled one. If the owner only lacked time, all its partitions would fall behind.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
-#: A partition that waited under several owners, with at least this many changes of owner, is
-#: compared with all partitions of the group.
+#: If a partition changed owners at least this often while it waited, it is compared with all
+#: partitions of the group.
 _HANDED_ON: Final = 2
 #: Used in place of the owner if a partition is compared with the partitions of all owners.
 _ANY_OWNER: Final = -1
@@ -103,11 +103,11 @@ def silent_members(habits: Habits) -> Mask:
 def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
     """Return whether each partition waits while others are read to their end several times, (P,).
 
-    The others are the other partitions of the same owner. If the partition has changed owners
-    several times while it waited, they are all partitions of the group: a record that cannot be
-    processed stops one consumer after another. Other partitions count only if they are read to
-    their end, because a client that reads one backlog after another also lets partitions wait. If
-    none is read to its end, those that are committed together with another partition count instead.
+    A partition is compared with the other partitions of its owner. If it has changed owners several
+    times while it waited, it is compared with all partitions of the group: a record that cannot be
+    processed stops one consumer after another. Only partitions that are read to their end are
+    evidence, because a client that reads one backlog after another also lets partitions wait. If no
+    partition is read to its end, those that are committed together with another one are evidence.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)

@@ -208,7 +208,7 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Return for each distinct layout (topics and their counts) its row numbers and the layout."""
+    """Return each different layout (topics and their counts), preceded by its row numbers."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()
@@ -229,7 +229,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return where a sample has the partitions to include, and where the result has them."""
+    """Return the indices of the partitions to include: in a sample, and in the result."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))

@@ -138,9 +138,9 @@ def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S)
     weighted mean over the steps between samples, with the time constant `SMOOTHING_S`. The longer a
     step, the more weight it has. A step in which the committed offset decreased is left out.
 
-    `time_lag_s` is the time since the end of the log was where the group is now, interpolated
-    between samples. If that was before the first sample, `time_lag_s` is lag / `arrival_rate`. If
-    there is no lag, it is 0.
+    `time_lag_s` is the time since the end of the log was at the group's present position,
+    interpolated between samples. If the end was there before the first sample, `time_lag_s` is
+    lag / `arrival_rate`. Without lag, it is 0.
     """
     return _History(series, lost_within_s).measured()
 
@@ -241,7 +241,7 @@ class _History:
     def _lag_at_rest(self) -> Int64:
         """Return the largest lag that remained although everything was read, of shape (P,).
 
-        Here the lag includes deleted offsets, because retention also deletes transaction markers.
+        For this, deleted offsets count as lag, because retention also deletes transaction markers.
         """
         deleted = (self._committed >= 0) & (self._committed < self._begin)
         if not deleted.any():

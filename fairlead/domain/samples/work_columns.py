@@ -1,4 +1,4 @@
-"""The columns of the table of samples in which consumers' reports of work are.
+"""Columns of the table of samples for the work that consumers report.
 
 Belongs here: filling the columns from the metadata of commits. Belongs elsewhere: the text of a
 report (`fairlead.wire.work_report`), and computing figures
