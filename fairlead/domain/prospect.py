@@ -12,7 +12,7 @@ from fairlead.domain.as_problem import Shares, assignment_of, planned
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What forecasts of a group need: partitions, expected loads, and the horizon in seconds."""
+    """Input for forecasts of a group: partitions, expected loads, and the horizon in seconds."""
 
     problem: Problem
     outlook: Outlook

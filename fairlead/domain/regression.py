@@ -62,8 +62,8 @@ class Regression:
     owner
         The owners before the plan, int32 of shape (P,).
     sure
-        Whether `IN_A_ROW` consecutive samples show the regression. If not yet, the group gets no
-        new plan.
+        Whether `IN_A_ROW` consecutive samples show the regression. Until this is true, the group
+        gets no new plan.
     """
 
     evidence: str
@@ -137,7 +137,7 @@ def _at_last_sample(question: Question) -> Regression | None:
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Return whether more partitions exceed the objective than in the replay, for little gain."""
+    """Return whether more partitions exceed the objective than in the replay, with little gain."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
@@ -157,7 +157,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples before the plan, and from the last sample before the plan until now.
+    """Return the samples before the plan, and the samples since the last of these.
 
     None if there are too few samples before the plan or since then, if the owners have changed
     again, or if a member joined or left.
@@ -330,7 +330,8 @@ class _Replay:
     def bystanders(self) -> float:
         """Return for how many partitions the replay is wrong, estimated from bystanders.
 
-        The replay is wrong for a bystander's partition that exceeds the objective only in reality.
+        The replay is wrong about a partition of a bystander (a member to which the plan gave no
+        partition) if the partition exceeds the objective, but does not do so in the replay.
         """
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))

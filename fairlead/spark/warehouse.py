@@ -123,7 +123,7 @@ class Warehouse:
         Raises
         ------
         FileNotFoundError
-            The archive no longer has the samples of all these groups.
+            The archive no longer has the samples of some of these groups.
         """
         return SampleArchive(self._path).sample(recent.snapshot_id, recent.groups)
 

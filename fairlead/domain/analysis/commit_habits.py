@@ -115,7 +115,7 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return usual seconds between commits of N members or partitions, and whether they are rare.
+    """Return the usual seconds between commits, and whether commits are rare, both of shape (N,).
 
     Commits are rare if several of the steps with records to commit, and more than a tenth of these
     steps, have no commit.
@@ -123,8 +123,8 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
     Parameters
     ----------
     marked, due
-        Whether each member or partition had a commit in each step, and whether it had records to
-        commit in the step; bool of shape (S, N).
+        Whether each of N members or partitions had a commit in each step, and whether it had
+        records to commit in the step; bool of shape (S, N).
     """
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
     # If there are several commits, ignore the time since the last one: it may only mean that the

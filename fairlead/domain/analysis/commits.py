@@ -219,8 +219,8 @@ def _explained_ages(
 def _in_batches(series: SampleSeries) -> Mask:
     """Return whether producers send to a partition less often than samples are taken, (P,).
 
-    In several steps nothing arrives, and in the step after each of them at least the mean number of
-    records arrives. The lag of such a partition may have just arrived.
+    True if in several steps nothing arrives, and in the step after each of them at least the mean
+    number of records arrives. The lag of such a partition may have just arrived.
     """
     usual = series.arrived.mean(axis=0) if len(series) > 1 else np.zeros(series.partitions)
     again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0)

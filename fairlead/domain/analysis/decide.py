@@ -246,7 +246,7 @@ def _commits_s(analysis: Analysis) -> float:
 def _choice(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
-    """Return the chosen candidate (None: none is worth its moves), and a sentence with the reason."""
+    """Return the chosen candidate (None: none is worth its moves), and the reason as a sentence."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
         errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))

@@ -142,7 +142,7 @@ def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
 
 
 def newest_steps(series: SampleSeries) -> int:
-    """Return in how many newest steps a partition must fall behind to count as throttled."""
+    """Return the number of newest steps in which a partition must fall behind to be throttled."""
     return max(len(series) - 1 - int(_since(series, STUCK_S - 2e-6)), STEPS)
 
 

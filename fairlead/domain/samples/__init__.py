@@ -237,7 +237,7 @@ def _topics(described: GroupDescription, commits: CommittedOffsets, log: LogOffs
 
 
 def _problem(described: GroupDescription, log: LogOffsets) -> str | None:
-    """Return why a group cannot be planned: its own error or a topic's; None if it can."""
+    """Return the error of a group or of one of its topics; None if the group can be planned."""
     if described.error:
         return described.error
     subscribed = {topic for member in described.members for topic in member.topics}

@@ -241,7 +241,8 @@ class _History:
     def _lag_at_rest(self) -> Int64:
         """Return the largest lag that remained although everything was read, of shape (P,).
 
-        For this, deleted offsets count as lag, because retention also deletes transaction markers.
+        The lag is computed as if retention had deleted nothing, because it also deletes transaction
+        markers.
         """
         deleted = (self._committed >= 0) & (self._committed < self._begin)
         if not deleted.any():

@@ -109,7 +109,7 @@ def lists(starts: Int64, values: pa.Array, mask: pa.Array | None = None) -> pa.A
 def _writers(
     groups: Sequence[GroupDescription], group_of: Int64, owners: npt.NDArray[np.str_]
 ) -> npt.NDArray[np.int32]:
-    """Return which member of its group wrote each report, as an index; -1: none, or ambiguous."""
+    """Return the writer of each report as an index into the group's members; -1: unknown."""
     member = np.full(group_of.size, -1, np.int32)
     numbers, firsts = np.unique(group_of, return_index=True)  # `group_of` ascends
     bounds = pairwise([*firsts.tolist(), group_of.size])
