@@ -21,7 +21,7 @@ class PlanFacts:
     moved
         Number of partitions that the plan takes from a present owner.
     placed
-        Number of partitions without an owner to which the plan gives one.
+        Number of partitions that have no owner and get an owner from the plan.
     improvement
         Share by which the plan reduces the forecast lag; negative if the plan increases it; None if
         it is not known.

@@ -195,11 +195,11 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # keys keep their partition modulo this
+        common = gcd(self.partitions, count)  # a key's partition modulo this stays the same
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # include unsampled partitions
+        load *= (self.records * worth).sum() / load.sum()  # scale to all partitions
         return load
 
 

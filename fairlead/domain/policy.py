@@ -202,7 +202,7 @@ class Policy(_Rule):
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, value: Any) -> Any:
-        """Convert false to None. Refuse true, because it does not say what is compared."""
+        """Convert false to None. Refuse true, because it does not say which names are compared."""
         if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '

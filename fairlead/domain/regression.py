@@ -375,7 +375,7 @@ def _speeds(
 ) -> Float64:
     """Return each member's speed before the plan; a lower bound if it was never at its limit.
 
-    A lower bound is replaced if the member was at its limit after the plan, with a higher speed.
+    A lower bound is replaced by a higher speed that the member had at its limit after the plan.
     """
     then, now = (
         observed_capacities(recent, commits),

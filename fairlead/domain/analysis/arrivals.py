@@ -43,8 +43,8 @@ class Rates:
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    A change of a rate by half is noticed when about 64 records would have arrived at the former
-    rate.
+    A change of a rate by half is noticed after about as much time as 64 records took to arrive
+    before the change.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _differs(
 
 
 def _scatter(series: SampleSeries) -> Float64:
-    """Return how much arrivals scatter: their variance over that of Poisson's law, at least 1.
+    """Return the variance of arrivals as a multiple of that of Poisson's law, at least 1, (P,).
 
     Two estimates are made from the changes of the rate from step to step, and the lower one is
     used. The first is the median of the squared changes, which a few large changes do not affect.

@@ -36,7 +36,7 @@ FURTHEST: Final = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The assignment of one assignor.
+    """The assignment that an assignor returned, and its figures.
 
     `moved` is the number of partitions that move away from a present owner. `rack_gb_per_day` is
     None if rack traffic is unknown, or if the policy ignores it.

@@ -49,8 +49,8 @@ class Habits:
     #: `silence_s` of its owner, but at least `CLEARLY` times the partition's second longest wait.
     silence_s: Float64
     patience_s: Float64
-    #: `rare`: members that commit less often than samples are taken, bool of shape (M,).
-    #: `committed_rarely`: partitions that are committed less often, bool of shape (P,).
+    #: Whether there are fewer commits than samples: of each member (`rare`, bool of shape (M,)) and
+    #: of each partition (`committed_rarely`, bool of shape (P,)).
     rare: Mask
     committed_rarely: Mask
 

@@ -64,7 +64,7 @@ class _Loads(NamedTuple):
 class Outlook:
     """Expected loads of P partitions and capacities of M members, in cost-weighted records.
 
-    A record is counted as often as its cost: a record with the cost 2 as two records.
+    A record with the cost 2 counts as two cost-weighted records.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. Minimum length of a stretch: in a shorter one, the exact times of commits would matter.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations. Each consumer gets an equal share, and at least one; its newest
-#: stretches are used.
+#: Maximum number of equations. Each consumer gets the same number, at least one, from its newest
+#: stretches.
 _MOST: Final = 300
 #: Relative error of an equation, without the error from unknown commit times (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03

@@ -29,7 +29,7 @@ class Retention:
         """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
         `waits`: whether each partition has a backlog; `read`: records read a second; `catch_up_s`:
-        seconds until the backlog has been read; infinite: it never will be.
+        seconds until the backlog has been read; infinite: never.
 
         Examples
         --------

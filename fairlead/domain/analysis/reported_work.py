@@ -143,7 +143,7 @@ class MeasuredWork:
 
     @property
     def known(self) -> Mask:
-        """Whether the mean of each pair is known well enough, bool of shape (K,)."""
+        """Whether the mean of each pair is known precisely enough, bool of shape (K,)."""
         low, high = self.interval
         wide = high > _WIDE * low
         return (self.records >= _LEAST_RECORDS) & ~wide & (self.mean_s >= _LEAST_S)
@@ -173,7 +173,7 @@ class MeasuredWork:
         """Return the work of present members as JSON.
 
         `partitions`: the lower end, mean and upper end of the seconds per record, by topic and
-        partition. `consumers`: the busy share by name, None if unknown.
+        partition. `consumers`: consumer to the share of its time in which it was busy, or None.
         """
         partitions: dict[str, dict[str, list[float]]] = {}
         seconds = self.seconds_per_record(problem.owner)

@@ -36,7 +36,7 @@ _ANY_OWNER: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Stalls(Habits):
-    """Members and partitions that make no progress. Masks are of shape (P,) unless stated."""
+    """Members and partitions with little or no progress. Masks are of shape (P,) unless stated."""
 
     #: Members that have committed nothing for far longer than usual, although they had records to
     #: commit; and owners of `foreign` partitions. bool of shape (M,).
@@ -57,7 +57,7 @@ class Stalls(Habits):
 
 
 def stalls(habits: Habits, waits: Mask | None) -> Stalls:
-    """Return members and partitions without progress; `waits` as in `read_commits`."""
+    """Return members and partitions with little or no progress; `waits` as in `read_commits`."""
     series = habits.series
     silent, foreign = silent_members(habits), foreign_partitions(series)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)

@@ -39,8 +39,8 @@ def written(
 ) -> dict[str, Any]:
     """Return the memory: members' capacities, costs, and the times at which plans took effect.
 
-    The size is limited. Capacities of present members come first, then those of absent members, the
-    newest first, and then costs.
+    The size is limited. Capacities of present members are added first, then those of absent members
+    (always the newest first), and then costs.
     """
     memory: dict[str, Any] = {
         "format": _FORMAT,

@@ -76,8 +76,8 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # A member writes a report with each partition's commit. Its newest report has its present
-    # counters.
+    # A member writes a report with each partition's commit. Only the newest report of a member has
+    # its present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     member_row = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
