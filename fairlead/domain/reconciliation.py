@@ -185,7 +185,7 @@ def decide(group: Situation) -> NextStep:
 
 
 def renewed_after(lease: timedelta) -> timedelta:
-    """Return the age at which to renew a lease: a third of its length, because renewals may fail.
+    """Return the age at which to renew a lease: a third of its length (two renewals may fail).
 
     Examples
     --------

@@ -324,7 +324,7 @@ def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
 
 
 def catches_up(basis: Basis) -> bool:
-    """Return whether the present owners read the backlog about as soon as the best assignment."""
+    """Return whether the present owners read the backlog about as soon as the best owners would."""
     span_s, rules = planning_horizon_s(basis), basis.rules
     close_s = max(rules.objective_s, NEGLIGIBLE * (span_s - rules.horizon_s))
     return bool((basis.outlook.forecast_time_lag(basis.owner, span_s) <= close_s).all())

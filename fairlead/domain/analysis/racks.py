@@ -4,8 +4,8 @@ Belongs here: bytes a second of each partition, and the traffic of an assignment
 arrivals (`arrivals`), and reducing traffic (`assignors.rack_traffic`).
 
 A consumer reads each record once. So the traffic between racks is what arrives in partitions that
-have no replica in their owner's rack. The mean size of a record is the size of a log divided by its
-number of offsets.
+cannot be fetched in their owner's rack. The mean size of a record is the size of a log divided by
+its number of offsets.
 """
 
 from dataclasses import dataclass

@@ -315,8 +315,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Use the larger of the two spreads. Without a change they should be equal, but if there are
-        # few records, there may be none of those that rarely occur and take long.
+        # Use the larger of the two spreads. Without a change, both should be equal. But among a few
+        # records, there may be none of the rare records that take long.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)

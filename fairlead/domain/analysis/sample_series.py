@@ -222,7 +222,7 @@ class SampleSeries:
     def in_one_log(self) -> Mask:
         """Whether the log of each partition was the same in each sample as now, bool (L, P).
 
-        A log is regarded as another one if it was missing in a sample, or if its end offset has
+        A log is regarded as new after a sample in which it was missing, and if its end offset has
         decreased: the topic was created again, or an unclean leader election lost records.
         """
         whole = self.end >= 0
