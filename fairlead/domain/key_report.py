@@ -43,7 +43,7 @@ class Readers:
     capacities
         Capacity of each of M consumers, in cost-weighted records a second, shape (M,).
     costs
-        Cost of a record of each partition, as a multiple of the usual cost, shape (P,).
+        Cost of each partition's records, as a multiple of the usual cost, shape (P,).
     seconds
         Reported seconds per record of each partition, shape (P,); None if one is unknown.
     arrivals, backlog, behind_s

@@ -179,7 +179,7 @@ class KeyShares:
         count
             N, the number of partitions.
         worth
-            Weight of a record of each present partition, shape (P,).
+            Weight of one record in each present partition, shape (P,).
 
         Returns
         -------

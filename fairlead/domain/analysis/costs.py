@@ -240,7 +240,7 @@ def reported_costs(
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
-    """Return the lowest value such that the values up to it have half of the total weight."""
+    """Return the weighted median: the values up to this value have half of the total weight."""
     order = values.argsort(kind="stable")
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

@@ -34,7 +34,7 @@ class Estimates:
 
     #: Arrival rates, records a second. A new partition gets the mean of its topic.
     rates: Rates
-    #: Cost of a record of each partition, as a multiple of the group's usual cost.
+    #: Cost of each partition's records, as a multiple of the group's usual cost.
     costs: Costs
     #: Findings from commits; `consumed` is weighted by costs.
     commits: Commits

@@ -75,7 +75,7 @@ class Outlook:
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Cost of a record of each partition, as a multiple of the usual cost, float64 of shape (P,).
+        Cost of each partition's records, as a multiple of the usual cost, float64 of shape (P,).
     unread
         Partitions (stuck, throttled, or of a silent member) that are assumed not to be read when
         the loss of records is forecast, bool of shape (P,).

@@ -35,7 +35,7 @@ class Question:
     #: Whether the consumers stop reading all their partitions in each rebalance (eager protocol),
     #: not only those that move.
     eager: bool = False
-    #: Mean bytes of a record of each partition, float64 of shape (P,); NaN or None: unknown.
+    #: Mean size of each partition's records, in bytes, float64 of shape (P,); NaN or None: unknown.
     record_bytes: Float64 | None = None
     #: What consumers reported about their work in the samples of `series`; None: nothing.
     reports: ReportSeries | None = None

@@ -39,8 +39,8 @@ class RackTraffic:
         Parameters
         ----------
         record_bytes
-            Mean bytes of a record, float64 of shape (P,), or None. NaN is replaced by the mean of
-            the topic or, if that is unknown, of the group.
+            Mean size of each partition's records, in bytes, float64 of shape (P,), or None. NaN is
+            replaced by the mean of the topic or, if the topic's is unknown, of the group.
         """
         if problem.rack_set_of is None or not any(problem.racks) or not any(problem.rack_sets):
             return None
@@ -76,7 +76,7 @@ class RackTraffic:
 
 
 def average_bytes(log_bytes: Int64, begin: Int64, end: Int64) -> Float64:
-    """Return the mean bytes of a record of each partition; NaN: unknown.
+    """Return the mean size of each partition's records, in bytes; NaN: unknown.
 
     Examples
     --------

@@ -208,7 +208,7 @@ class MeasuredWork:
 
         NaN if the time per record is known for too little of a consumer's busy time. The rest of
         the busy time may not depend on the number of records, so that more records would hardly
-        take longer. `costs`: cost of a record of each partition, of shape (P,).
+        take longer. `costs`: cost of each partition's records, of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)

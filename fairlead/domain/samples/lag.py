@@ -10,7 +10,7 @@ Consequently
 - records that were deleted before they were read are not lag but `lost`;
 - if the commit is beyond the log's end, after an unclean election or in a recreated topic, lag is
   0;
-- in a compacted log, lag counts offsets, not the remaining records, as Kafka's own tools do;
+- in a compacted log, lag is a number of offsets, not of remaining records (as in Kafka's own tools);
 - a partition that no longer exists, or whose offsets could not be read, has no lag.
 
 A group has left a topic if it has commits there but its members subscribe only to other topics
@@ -148,7 +148,7 @@ def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S)
 def partition_statuses(series: SampleSeries) -> list[str]:
     """Return the different statuses of a group's readable partitions.
 
-    They are those of `partition_lag`, from the samples of the period `LAG_HISTORY`.
+    The statuses are computed as in `partition_lag`, from the samples of the period `LAG_HISTORY`.
     """
     history = _History(series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1), LOST_WITHIN_S)
     return [STATUSES[status] for status in np.unique(history.status()[history.readable])]
