@@ -10,7 +10,7 @@ Consequently
 - records that were deleted before they were read are not lag but `lost`;
 - if the commit is beyond the log's end, after an unclean election or in a recreated topic, lag is
   0;
-- in a compacted log, lag is a number of offsets, not of remaining records (as in Kafka's own tools);
+- in a compacted log, lag is the number of offsets, not of records that remain (as in Kafka tools);
 - a partition that no longer exists, or whose offsets could not be read, has no lag.
 
 A group has left a topic if it has commits there but its members subscribe only to other topics
