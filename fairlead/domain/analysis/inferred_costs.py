@@ -8,7 +8,6 @@ A consumer at its limit spends all its time on its records. Let c be the costs o
 records, and v the speed of the consumer in cost-weighted records a second. If the consumer reads n
 records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such an
 equation. The equations can be solved because they differ: at times a client reads more of one
-
 partition than of another, and plans move partitions. The priors are those of `costs`: most
 deviations are small, and a few are large.
 """
