@@ -4,7 +4,7 @@
   values, and arrays made from the table.
 - `analysis` diagnoses a group and decides on a plan; `policy` and `cohorts` have the settings.
 - `drafting`, `candidate_figures`, `approval`, `basis`, `prospect`, `consumers` and `explanation`
-  make, check and explain plans; `records` has the stored values of plans.
+  make, check and explain plans; `records` has decisions and plans as they are stored.
 - `regression` checks whether a plan made its group worse.
 - `figures` has the name, unit and meaning of every displayed figure.
 

@@ -21,7 +21,7 @@ class PlanFacts:
     moved
         Number of partitions that the plan takes from a present owner.
     placed
-        Number of partitions without an owner to which the plan gives one.
+        Number of partitions that have no owner and get an owner from the plan.
     improvement
         Share by which the plan reduces the forecast lag; negative if the plan increases it; None if
         it is not known.
@@ -46,14 +46,13 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Decide on a plan by the approval rules of its policy.
 
-    A plan need not reduce the forecast lag if it moves no partition, or if it gives owners to
-    partitions without one, because such a plan is needed in any case. With `four_eyes`, a person
-    decides.
+    `min_improvement` does not apply to a plan that moves no partition, or that gives an owner to a
+    partition without one. With `four_eyes`, a person decides.
 
     Parameters
     ----------
     now
-        The present time, which must be within the policy's `hours`; time-zone-aware.
+        The present time; time-zone-aware. Outside the policy's `hours`, a person decides.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def problem_of(
 
 
 def assignment_of(problem: Problem, owned: Ownership) -> Assignment:
-    """Return the owners as an assignment; if a partition has several owners, the last counts."""
+    """Return an assignment with these owners; if a partition has several, the last one is used."""
     members = {name: index for index, name in enumerate(problem.members)}
     topics = {topic: index for index, topic in enumerate(problem.topics)}
     owner = np.full(problem.partition_total, -1, dtype=np.int32)

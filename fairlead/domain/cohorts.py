@@ -100,9 +100,9 @@ def groups_in(
 ) -> dict[str, str]:
     """Return a mapping from group to cohort, for the groups of the given cohorts.
 
-    If no policy names a cohort, it consists of the group of the same name. The result has this
-    group even if it no longer exists, so that its absence is reported, unless the settings exclude
-    it.
+    If no policy names a cohort, the cohort consists of the group of the same name. The result has
+    this group even if the group no longer exists, so that its absence is reported. It does not have
+    the group if the settings exclude the group.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def decisions(
     policies
         The policies; for each group, the one with the most specific pattern decides.
     now
-        Creation time of the plans; they expire the policy's `expires_after` later.
+        Creation time of the plans. They expire when `expires_after` of the policy has passed.
 
     Yields
     ------

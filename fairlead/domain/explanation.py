@@ -68,7 +68,7 @@ class Explanation:
     group
         The consumer group.
     planned
-        Whether plans are made for the group, by the settings of `discovery`.
+        Whether plans are made for the group. The settings of `discovery` decide this.
     why
         A sentence: which policy decides, and why.
     matches

@@ -1,7 +1,7 @@
 """The figures of groups, members, partitions and plans: name, label, unit, meaning and format.
 
 Belongs here: one entry for each figure, which all pages, commands, metrics and views use. Belongs
-elsewhere: computing figures; only the short `adherence` and `imbalance` are here.
+elsewhere: computing figures, except the short functions `adherence` and `imbalance`.
 """
 
 from collections.abc import Callable, Mapping

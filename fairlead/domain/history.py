@@ -12,5 +12,5 @@ HISTORY: Final = timedelta(days=1)
 
 
 def history_needed(*, remembered: bool) -> timedelta:
-    """Return how old samples may be in an analysis; less if the members' speeds are remembered."""
+    """Return the maximum age of samples in an analysis; lower if members' speeds are remembered."""
     return EVERY_SAMPLE if remembered else HISTORY

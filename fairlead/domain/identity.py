@@ -65,7 +65,7 @@ class _Proof(BaseModel):
 
 
 class TokenSettings(_Proof):
-    """A signed token (JWT) in a header."""
+    """Proof by a signed token (JWT) in a header."""
 
     header: HeaderName = Field(
         default="Authorization",
@@ -83,7 +83,7 @@ class TokenSettings(_Proof):
 
 
 class HeaderSettings(_Proof):
-    """A header with a person's name, and one with the proxy's secret."""
+    """Proof by two headers: one with the person's name, and one with the proxy's secret."""
 
     name: HeaderName = Field(
         default="X-Forwarded-Email", description="The header that names a person."

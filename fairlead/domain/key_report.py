@@ -23,8 +23,8 @@ Row = dict[str, Any]
 SHOWN: Final = 10
 #: The effect of more partitions is tried for these multiples of the present number.
 _MULTIPLES: Final = (2, 3, 4, 6, 8, 12, 16)
-#: More partitions help if the largest share of a partition falls to at most this part of its
-#: present value. Only used if no consumers are known.
+#: More partitions help if the largest partition's share of the records falls to at most this part
+#: of its present value. Used only if no consumers are known.
 _RELIEF: Final = 2 / 3
 _PARTITIONERS: Final = {
     "murmur2": "Producers place keys by murmur2, Java's default: {} of the sampled keys.",
@@ -43,7 +43,7 @@ class Readers:
     capacities
         Capacity of each of M consumers, in cost-weighted records a second, shape (M,).
     costs
-        Cost of a record of each partition, as a multiple of the usual cost, shape (P,).
+        Cost of each partition's records, as a multiple of the usual cost, shape (P,).
     seconds
         Reported seconds per record of each partition, shape (P,); None if one is unknown.
     arrivals, backlog, behind_s
@@ -201,7 +201,7 @@ def _scenario(shares: KeyShares, count: int, readers: Readers | None) -> Row:
 
 
 def consumers_under(loads: Float64, readers: Readers, capacities: Float64) -> Row:
-    """Forecast consumers that divide the group's partitions among them as evenly as possible.
+    """Forecast a group whose consumers divide its partitions as evenly as possible.
 
     The topic gets N partitions, but its unread records stay in their present partitions.
 

@@ -57,8 +57,8 @@ class KeyShares:
         self.partitions = spans.size
         encoded = sample.cells["key"].combine_chunks().dictionary_encode()
         self.keys: list[bytes] = encoded.dictionary.to_pylist()
-        # For each row of `sample.cells`: the key as an index (K: no key), the run, and the number
-        # of records.
+        # Columns of `sample.cells`: the key as an index into `keys` (K: no key), the number of the
+        # run (a range of offsets), and the number of records.
         self._key: Int64 = pc.fill_null(encoded.indices, len(self.keys)).to_numpy().astype(np.int64)
         self._run, self._count = (sample.cells[name].to_numpy() for name in ("run", "count"))
         self._in_run = _sums(self._run, self._count, lengths.size).reshape(lengths.shape)
@@ -72,7 +72,7 @@ class KeyShares:
         self.offsets_per_record: Float64 = np.maximum(spans / np.maximum(self.records, 1.0), 1.0)
         #: Each sampled record represents this many records of the partition.
         self._scale: Float64 = self.records / np.maximum(self.read, 1.0)
-        # Each pair of a key and a partition once, and the number of sampled records of the pair.
+        # All different pairs of a key and a partition, with their numbers of sampled records.
         pairs, back = np.unique(
             self._key * self.partitions + self._run % self.partitions, return_inverse=True
         )
@@ -80,9 +80,10 @@ class KeyShares:
         self._seen = _sums(back, self._count, pairs.size)
 
     def _shares(self, worth: Float64) -> Float64:
-        """Return the share of each key, (K + 1,); the last share is that of records without a key.
+        """Return each key's share of the total weight, (K + 1,).
 
-        `worth` is the weight of one record in each partition, (P,).
+        The last value is the share of records without a key. `worth` is the weight of one record in
+        each partition, (P,).
         """
         key, partition = self._pairs
         weights = self._seen * (self._scale * worth)[partition]
@@ -99,9 +100,9 @@ class KeyShares:
 
         Returns
         -------
-        Rows with `key`: its bytes; `share`, `low`, `high`: its share of the window's records, with
-        a 90 % interval; `time_share`: its share of the consumers' processing time, None if unknown;
-        `partitions`: the partitions in which the key occurs.
+        Rows with `key`: the key's bytes; `share`, `low`, `high`: the key's share of the topic's
+        records, with a 90 % interval; `time_share`: the key's share of the consumers' processing
+        time, None if unknown; `partitions`: the partitions in which the key occurs.
         """
         every = np.ones(self.partitions)
         shares = self._shares(every)
@@ -125,7 +126,7 @@ class KeyShares:
         return rows
 
     def _variance(self, key: int) -> float:
-        """Return the variance of a key's share: from runs or from records, whichever is larger.
+        """Return the variance of a key's share: the larger of its estimates from runs and records.
 
         Neighbouring records often have the same key, so the records of a run (consecutive offsets)
         are not independent. Therefore each run is treated as a cluster, as in a ratio estimate.
@@ -170,15 +171,15 @@ class KeyShares:
         The partitioner gives each sampled key its new partition. The sample misses some keys, so
         rare keys in the sample have too large shares. By Good and Turing's estimate, a key that
         occurs r times would occur (r + 1) n(r + 1) / n(r) times in another sample, if n(r) keys
-        occur r times. The records beyond this number, and records without a key, are spread evenly
-        over the partitions to which keys of their present partition can go.
+        occur r times. The surplus records of rare keys, and records without a key, are spread
+        evenly over the partitions to which keys of their present partition can go.
 
         Parameters
         ----------
         count
             N, the number of partitions.
         worth
-            Weight of a record of each present partition, shape (P,).
+            Weight of one record in each present partition, shape (P,).
 
         Returns
         -------
@@ -194,11 +195,11 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # keys in p go to partitions congruent to p
+        common = gcd(self.partitions, count)  # a key's partition modulo this stays the same
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # include unsampled partitions
+        load *= (self.records * worth).sum() / load.sum()  # scale to all partitions
         return load
 
 

@@ -54,8 +54,9 @@ def unanswered(
     """Return the open requests: those that no decision has answered.
 
     A decision answers a request permanently if it was made after the last sample that led to the
-    request. If further samples led to the same request after the decision, it answers the request
-    only for the time `again`, because the plan may still wait for approval.
+    request. If it was made between the first and the last of these samples, the request is open
+    again when the time `again` has passed since the decision. Until then, the plan may wait for
+    approval.
 
     Parameters
     ----------

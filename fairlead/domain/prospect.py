@@ -1,6 +1,6 @@
 """Forecasts of a group under any plan, from the group's analysis.
 
-With such forecasts, an earlier plan can be compared with a new one by the same figures.
+An earlier plan and a new plan are compared by such forecasts, for the same arrivals and capacities.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fairlead.domain.as_problem import Shares, assignment_of, planned
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What forecasts of a group need: partitions, expected loads, and the horizon in seconds."""
+    """Input for forecasts of a group: partitions, expected loads, and the horizon in seconds."""
 
     problem: Problem
     outlook: Outlook

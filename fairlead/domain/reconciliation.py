@@ -85,8 +85,8 @@ class Situation:
     followed
         Kind of the last record that was sent, according to the database: a plan, or a withdrawal.
     difference
-        How the group's newest record in the topic differs from the one in `followed`; empty if it
-        does not.
+        How the group's newest record in the topic differs from the last record that was sent
+        according to the database; empty if it does not.
     damage
         What is wrong with the stored document of the published plan; empty if it is intact.
     lease
@@ -126,7 +126,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next step of a group, and the reason; no reason if the situation is reason enough."""
+    """The next step of a group, and the reason; empty if the situation alone explains the step."""
 
     action: Action
     reason: str = ""
@@ -185,7 +185,7 @@ def decide(group: Situation) -> NextStep:
 
 
 def renewed_after(lease: timedelta) -> timedelta:
-    """Return the age at which to renew a lease: a third of its length. Then two renewals may fail.
+    """Return the age at which to renew a lease: a third of its length (two renewals may fail).
 
     Examples
     --------

@@ -91,7 +91,7 @@ class RecordSample:
 
 
 def plan_runs(window: LogWindow, records: int, runs: int, *, seed: int = 0) -> Runs:
-    """Divide each partition into stretches of equal length, and choose a random run in each.
+    """Divide each partition into equal stretches, and choose a random run of offsets in each.
 
     Parameters
     ----------

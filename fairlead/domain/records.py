@@ -217,7 +217,7 @@ class PlanDraft(Decision):
     request_id
         The request that somebody made on a page and that led to this plan, if any.
     prospect
-        For forecasts of this plan and of other plans; None if the group was not analysed.
+        Input for forecasts of this and other plans; None if the group was not analysed.
     statuses
         Statuses of the group's partitions in the snapshot.
     loads

@@ -7,8 +7,8 @@ A replay computes what would have happened without the plan: the owners from bef
 the records that arrived since then, at the speeds measured before the plan. (The model treats
 records as a fluid.) The plan is a regression if the group has fallen further behind than in the
 replay, both by now and at the horizon. The difference must exceed the error of the replay plus a
-tenth of the replay's change. The error has three parts, each in seconds of time lag over the
-objective, summed over partitions:
+tenth of the change in the replay. All these values are seconds of time lag over the objective,
+summed over partitions. The error has three parts:
 
 - *hindcast*: by how much a replay of the time before the plan differs from the measurements.
 - *bystanders*: members to which the plan gave no partition. If they have fallen further behind than
@@ -46,7 +46,8 @@ from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED
 
 #: A regression is certain if this many consecutive samples show it.
 IN_A_ROW: Final = 2
-#: The group must differ from the replay by more than this share of the replay's change.
+#: A difference between the group and the replay is ignored up to this share of the change in the
+#: replay.
 CLOSE: Final = 0.1
 
 
@@ -61,8 +62,8 @@ class Regression:
     owner
         The owners before the plan, int32 of shape (P,).
     sure
-        Whether `IN_A_ROW` consecutive samples show the regression. If not yet, the group gets no
-        new plan.
+        Whether `IN_A_ROW` consecutive samples show the regression. Until this is true, the group
+        gets no new plan.
     """
 
     evidence: str
@@ -136,7 +137,7 @@ def _at_last_sample(question: Question) -> Regression | None:
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Return whether more partitions than in the replay exceed the objective, with little gain."""
+    """Return whether more partitions exceed the objective than in the replay, with little gain."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
@@ -156,7 +157,7 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples before the plan and those since; both include the last one before it.
+    """Return the samples before the plan, and the samples since the last of these.
 
     None if there are too few samples before the plan or since then, if the owners have changed
     again, or if a member joined or left.
@@ -313,7 +314,7 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return by how much each partition's time lag over the objective grew in the replay."""
+        """Return how many seconds each partition's excess over the objective grew in a replay."""
         increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
         return increase
 
@@ -329,7 +330,8 @@ class _Replay:
     def bystanders(self) -> float:
         """Return for how many partitions the replay is wrong, estimated from bystanders.
 
-        The replay is wrong for a bystander's partition that exceeds the objective only in reality.
+        The replay is wrong about a partition of a bystander (a member to which the plan gave no
+        partition) if the partition exceeds the objective, but does not do so in the replay.
         """
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))
@@ -373,7 +375,7 @@ def _speeds(
 ) -> Float64:
     """Return each member's speed before the plan; a lower bound if it was never at its limit.
 
-    A lower bound is replaced if the member was at its limit after the plan, with a higher speed.
+    A lower bound is replaced by a higher speed that the member had at its limit after the plan.
     """
     then, now = (
         observed_capacities(recent, commits),

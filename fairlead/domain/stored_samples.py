@@ -191,7 +191,7 @@ class GroupHistory:
     def by_owner(self, values: Float64, *, worst: bool = False) -> Float64:
         """Return the sum of each member's values or, if `worst`, their maximum, of shape (L, M).
 
-        NaN if a sample does not have the member or any value.
+        NaN if a sample does not have the member, or has no values at all.
         """
         result = np.zeros(self.present.shape)
         sample, partition = np.nonzero((self.owner >= 0) & ~np.isnan(values))

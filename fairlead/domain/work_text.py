@@ -14,7 +14,7 @@ from fairlead.domain.figures import FIGURES
 
 #: Maximum number of topics, of partitions and of consumers in a text.
 _NAMED: Final = 3
-#: A text lists a partition if its time differs from the topic's median by at least this factor.
+#: Partitions are listed if their time per record is off the topic's median by at least this factor.
 _DEVIATES: Final = 1.5
 
 

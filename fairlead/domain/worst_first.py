@@ -20,7 +20,8 @@ def worst_first(rows: Iterable[RowT]) -> list[RowT]:
     Groups that lose records within a day come first, the soonest at the top. The other groups are
     ordered by diagnosis: first faults, then unknown, recovering and healthy. Groups with the same
     diagnosis are ordered further: those with a proposed plan come first, then those with the
-    largest forecast lag, then those with the largest lag. The rest is by name.
+    largest forecast lag, then those with the largest lag. Groups that are equal in all of this are
+    ordered by name.
 
     Parameters
     ----------

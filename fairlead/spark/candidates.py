@@ -1,8 +1,8 @@
 """Candidate plans: analyse every group of a snapshot, and run the assignors of its policy.
 
-Belongs here: the inputs of the tasks. Belongs elsewhere: assigning groups to tasks (`dealing`), the
-work of a task (`planning`), the analysis (`fairlead.domain.analysis`), storing decisions
-(`fairlead.workflows`).
+Belongs here: writing the input of the tasks. Belongs elsewhere: assigning groups to tasks
+(`dealing`), the work of a task (`planning`), the analysis (`fairlead.domain.analysis`), storing
+decisions (`fairlead.workflows`).
 
 Executors need this package and numpy, but no settings.
 """

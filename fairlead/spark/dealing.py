@@ -33,7 +33,7 @@ def deal_snapshot(spark: "SparkSession", warehouse: Warehouse, snapshot_id: str)
     Raises
     ------
     FileNotFoundError
-        The archive no longer has the samples of all groups of the snapshot.
+        The archive no longer has the samples of some groups.
     """
     groups = warehouse.load("groups", snapshot_id, columns=["group"])["group"].to_pylist()
     sample = SampleArchive(warehouse.path).sample(snapshot_id, groups, ["group", "end"])
@@ -58,7 +58,7 @@ def samples_until(
     Raises
     ------
     FileNotFoundError
-        The archive no longer has the snapshot's rows of all these groups.
+        The archive no longer has the snapshot's rows of some groups.
     """
     archive = SampleArchive(path)
     return with_history(archive, archive.sample(snapshot_id, groups), length)
@@ -68,8 +68,8 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     """Return the number of each group's task; tasks run in the order of their numbers.
 
     Each task gets groups with consecutive names, and all tasks get about the same number of
-    partitions. A group with more partitions gets a task of its own after all other tasks, so that
-    smaller groups do not wait for it.
+    partitions. A group with more partitions than that gets a task of its own. These tasks come
+    last, so that smaller groups need not wait.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ CANDIDATES: Final = pa.schema(
         "rack_gb_per_day": pa.float64(),
         "rack_cost_per_day": pa.float64(),
         "outcome": pa.string(),
-        # The layout of the group, and the assignment.
+        # The group's topics and partitions, and the assignment.
         "topics": pa.list_(pa.string()),
         "partition_counts": pa.list_(pa.int64()),
         "weights": pa.list_(pa.int64()),

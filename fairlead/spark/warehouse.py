@@ -123,7 +123,7 @@ class Warehouse:
         Raises
         ------
         FileNotFoundError
-            The archive no longer has the samples of all these groups.
+            The archive no longer has the samples of some of these groups.
         """
         return SampleArchive(self._path).sample(recent.snapshot_id, recent.groups)
 
@@ -196,9 +196,9 @@ class Warehouse:
     def of_groups(
         self, snapshot_id: str, table: str, wanted: Callable[[str, str], bool]
     ) -> list[Recent]:
-        """Return a list of one item: a snapshot, with the wanted groups in it.
+        """Return the wanted groups of a snapshot, as a list of one item.
 
-        The list is empty if the snapshot lacks the table, or has no wanted group.
+        The list is empty if the snapshot does not have the table, or has no wanted group.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """The warm Spark server of a state directory, and the file by which processes find it.
 
 A warm server is a Spark Connect server that keeps running, so that runs start fast. Belongs here:
-the file, and whether the server still runs, with the present code. Belongs elsewhere: starting and
-stopping the server (`fairlead.sandbox.spark`), its sessions (`session`).
+the file, and checking whether the server still runs and has the present code. Belongs elsewhere:
+starting and stopping the server (`fairlead.sandbox.spark`), its sessions (`session`).
 """
 
 import hashlib

@@ -2,6 +2,6 @@
 
 The five steps are `read`, `estimate`, `forecast`, `diagnosis` and `decide`; `steps` combines the
 first four. Arrays of samples are in `sample_series`, the input in `question`, a policy's rules in
-`rules`, and numbers that several modules share in `thresholds`. All are pure functions over arrays,
-and need only numpy and `assignors`. docs/analysis.md explains the analysis with an example.
+`rules`, and numbers that several modules share in `thresholds`. All functions are pure, work on
+arrays, and need only numpy and `assignors`. docs/analysis.md explains the analysis by an example.
 """

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from fairlead.domain.analysis.sample_series import NONE, Float64, Mask, SampleSeries
 from fairlead.domain.analysis.thresholds import DEVIATIONS
 
-#: Going back in time, rates are compared at these numbers of steps before now.
+#: Boundaries of the periods whose rates are compared, in steps before the last sample.
 STRETCHES: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 #: Median of the square of a standard normal variable.
 _MEDIAN_CHI2: Final = 0.4549
@@ -43,8 +43,8 @@ class Rates:
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    If a rate changes by half, the change is noticed after the time in which about 64 records
-    arrived at the former rate.
+    A change of a rate by half is noticed after about as much time as 64 records took to arrive
+    before the change.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def _differs(
 
 
 def _scatter(series: SampleSeries) -> Float64:
-    """Return how much arrivals scatter: their variance over that of Poisson's law, at least 1.
+    """Return the variance of arrivals as a multiple of that of Poisson's law, at least 1, (P,).
 
     Two estimates are made from the changes of the rate from step to step, and the lower one is
     used. The first is the median of the squared changes, which a few large changes do not affect.
-    The second uses products of two consecutive changes: they are negative if a change is reverted
-    at once, as chance changes are, but real changes are not.
+    The second uses products of two consecutive changes. A change by chance is usually followed by
+    a change in the opposite direction, which gives a negative product.
     """
     ones = np.ones(series.partitions)
     least = 8

@@ -1,4 +1,4 @@
-"""Candidates: the assignments of assignors, with forecasts and with the time lag that they avoid.
+"""Candidates: assignments from assignors, each with its forecast and the time lag that it avoids.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
 Belongs elsewhere: choosing a candidate (`decide`).
@@ -36,7 +36,7 @@ FURTHEST: Final = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The assignment of one assignor.
+    """The assignment that an assignor returned, and its figures.
 
     `moved` is the number of partitions that move away from a present owner. `rack_gb_per_day` is
     None if rack traffic is unknown, or if the policy ignores it.
@@ -105,7 +105,7 @@ def candidates(
 
 
 def _limited(name: str, options: Mapping[str, Any], max_moves: int | None) -> Mapping[str, Any]:
-    """Return an assignor's options, with its option `max_moves`, if any, limited to `max_moves`."""
+    """Return options with `max_moves` added or lowered, if the assignor has such an option."""
     limits = [most for most in (options.get("max_moves"), max_moves) if most is not None]
     if not limits or "max_moves" not in option_defaults(name):
         return options
@@ -141,11 +141,11 @@ def _run(
 
 
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
-    """Return a plan that moves partitions only where the moves are worth it.
+    """Return a plan that moves partitions only in reader sets in which the moves are worth it.
 
-    This is decided for each reader set, a set of members that share topics. If moves are worth it
-    in no set, return a plan for the first set anyway: the reason for no plan then states how much
-    time lag this plan would avoid.
+    A reader set is a set of members that share topics. If the moves are worth it in no set, return
+    the plan of the first set. Then the decision against a plan can state how much time lag this
+    plan would have avoided.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)
@@ -180,7 +180,7 @@ def _relieved_set(part: Analysis, options: Mapping[str, Any]) -> Assignment:
 
 
 def _pays(part: Analysis, owner: Int32) -> bool:
-    """Whether new owners are worth their moves, or give an owner to a partition without one."""
+    """Whether new owners avoid enough time lag, or a partition without an owner gets an owner."""
     avoided_s, slight = gain(part, owner)
     price = moved_partitions(part.owner, owner) * part.rules.move_downtime_s
     placed = ((part.owner < 0) & (owner >= 0)).any()
@@ -188,11 +188,12 @@ def _pays(part: Analysis, owner: Int32) -> bool:
 
 
 def reader_set_parts(analysis: Analysis) -> list[tuple[Mask, Analysis]]:
-    """Return the reader sets that are behind or lack owners, by descending time lag.
+    """Return the reader sets that need moves or owners, by descending time lag.
 
-    A reader set is a set of members that share topics; it lacks owners if any of its partitions has
-    none. For each set, return its partitions, bool of shape (P,), and an analysis in which the
-    other sets have no arrivals, backlog or capacity.
+    A reader set is a set of members that share topics. It is returned if one of its members will
+    exceed the objective, or if one of its partitions has no owner. For each set, return its
+    partitions, bool of shape (P,), and an analysis in which all other sets have no arrivals,
+    backlog or capacity.
     """
     problem, outlook, peers = analysis.problem, analysis.outlook, analysis.estimates.peers
     unowned = peers.of_partition[problem.assignable & (problem.owner < 0)]
@@ -239,7 +240,7 @@ def _harmless_moves(analysis: Analysis, plan: Assignment) -> int | None:
 
 
 def _in_racks(plan: Assignment, owner: Int32, *, racks_only: bool) -> Assignment:
-    """Return `plan` with new owners, which reduce rack traffic, and with a reason for each move."""
+    """Return `plan` with new owners that reduce rack traffic, and with a reason for each move."""
     before, racks = plan.problem.owner, plan.problem.racks
     reasons = {index: why for index, why in plan.reasons.items() if owner[index] != before[index]}
     for index in np.flatnonzero((owner != plan.owner) & (owner != before)).tolist():
@@ -258,14 +259,15 @@ def _late(analysis: Analysis, owner: Int32) -> float:
 def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
     """Return the input of the assignor `sticky-lag-aware`.
 
-    The three values are an assignment problem in cost-weighted records, the work of each partition
-    until the planning horizon, (P,), and `enough`. A plan is good enough if each member can do its
-    work in `enough` seconds.
+    The three values are
 
-    The problem's weights are backlogs. Partitions in `Estimates.held` get no work, because they
-    must not move; their arrivals are subtracted from the capacity of their owners. A partition gets
-    at most the work that one member can do, because a larger partition would prevent improvements
-    elsewhere.
+    - an assignment problem in cost-weighted records, in which backlogs are the weights
+    - the work of each partition until the planning horizon (backlog and arrivals), of shape (P,)
+    - `enough`: a plan is good enough if each member can do its work in this number of seconds
+
+    Partitions in `Estimates.held` have no work, because they must not move. Their arrivals are
+    subtracted from the capacity of their owners. The work of a partition is limited to what one
+    member can do, because a larger partition would prevent improvements elsewhere.
     """
     outlook, owner, horizon_s = analysis.outlook, analysis.owner, planning_horizon_s(analysis)
     fastest = float(outlook.capacities.max(initial=0.0))
@@ -289,7 +291,7 @@ def _work(analysis: Analysis) -> tuple[Problem, Float64, float]:
 
 
 def planning_horizon_s(basis: Basis) -> float:
-    """Return the planning horizon in seconds: assignors balance the work until then.
+    """Return the planning horizon: the number of seconds for which assignors balance the work.
 
     A member's work is its backlog plus its arrivals until the planning horizon, which is long
     enough to read the whole backlog of the group. If the horizon were shorter, the work of some
@@ -304,7 +306,7 @@ def planning_horizon_s(basis: Basis) -> float:
 
 
 def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
-    """Return how much time lag new owners avoid, in seconds, and whether this is too little.
+    """Return how much time lag new owners avoid, in seconds, and whether it is too little.
 
     The time lags at the planning horizon are compared, summed over all partitions of the members
     whose partitions change. The gain is too little if less than the share `BETTER` of the time lag
@@ -322,7 +324,7 @@ def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
 
 
 def catches_up(basis: Basis) -> bool:
-    """Return whether the present owners read the backlog about as soon as any assignment allows."""
+    """Return whether the present owners read the backlog about as soon as the best owners would."""
     span_s, rules = planning_horizon_s(basis), basis.rules
     close_s = max(rules.objective_s, NEGLIGIBLE * (span_s - rules.horizon_s))
     return bool((basis.outlook.forecast_time_lag(basis.owner, span_s) <= close_s).all())

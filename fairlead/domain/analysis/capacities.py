@@ -153,7 +153,7 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
         speed = usual if unchanged else now
         if not (per_s[after:] > _NOISE * speed).any():
             return Capacity(speed, measured=True, at=float(series.at[last[after - 1]]))
-    # The member was never at its limit, or was faster since then without being at its limit.
+    # The member was never at its limit, or was later faster without being at its limit.
     best = after + int(per_s[after:].argmax())
     return Capacity(float(per_s[best]), measured=False, at=float(series.at[last[best + count - 1]]))
 
@@ -255,9 +255,9 @@ def speeds(
     # Slow members reach their limit first and are measured most often. So the typical capacity is
     # the upper quartile of the measured ones.
     typical = _by_set(value, measured, reader_set, _upper_quartile)
-    # If a member's capacity is unknown, it is assumed to be like that of the other members. If no
-    # present member's is known, because a deployment replaced all members, it is assumed to be like
-    # that of former members.
+    # A member without a known capacity is assumed to be as fast as the median of its reader set, or
+    # else of all members. If a deployment has replaced all members, no capacity of a present member
+    # is known, and the median of former members is used.
     former = np.array([capacity.records_per_s for capacity in lasting.values()])
     any_set = value[seen] if seen.any() else former[former > 0]
     usual = _by_set(value, seen, reader_set, median)

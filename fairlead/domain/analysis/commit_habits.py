@@ -25,8 +25,8 @@ class Habits:
 
     series: SampleSeries
     per_member: PerMember
-    #: Lag that remains when a partition is at rest (see `at_rest`) and so is no backlog, int64 of
-    #: shape (P,).
+    #: Lag of each partition at rest (see `at_rest`), int64 of shape (P,). This much lag is no
+    #: backlog.
     rest: Int64
     #: `retained`: whether each partition kept its owner in each step. `committed`: whether it also
     #: had a commit in the step. bool of shape (S, P).
@@ -37,20 +37,20 @@ class Habits:
     #: Mean records per commit of each partition, float64 of shape (P,). A partition without a
     #: commit gets the mean of its owner's other partitions.
     per_commit: Float64
-    #: Seconds for which each partition has now been waiting for a commit of new records, float64 of
-    #: shape (P,). `owned_s` counts only the seconds since its present owner got it.
+    #: `waiting_s`: seconds for which each partition has now been waiting for a commit of new
+    #: records. `owned_s`: the part of this time under the present owner. float64 of shape (P,).
     waiting_s: Float64
     owned_s: Float64
     #: Usual seconds between commits of each member, at least the length of a step, float64 of shape
     #: (M,). Infinite if the member had records to commit, but never committed.
     interval_s: Float64
-    #: Number of seconds without a commit that is unusual. `silence_s`, for each member, (M,):
-    #: several times its usual interval. `patience_s`, for each partition, (P,): the `silence_s` of
-    #: its owner, but at least `CLEARLY` times the partition's second longest wait.
+    #: A longer time without a commit than this is unusual, in seconds. `silence_s`, for each
+    #: member, (M,): several times its usual interval. `patience_s`, for each partition, (P,): the
+    #: `silence_s` of its owner, but at least `CLEARLY` times the partition's second longest wait.
     silence_s: Float64
     patience_s: Float64
-    #: Members that commit, and partitions that are committed, less often than once per sample: bool
-    #: of shape (M,) and (P,).
+    #: Whether there are fewer commits than samples: of each member (`rare`, bool of shape (M,)) and
+    #: of each partition (`committed_rarely`, bool of shape (P,)).
     rare: Mask
     committed_rarely: Mask
 
@@ -61,8 +61,8 @@ def commit_habits(series: SampleSeries) -> Habits:
     same = (owner[1:] == owner[:-1]) & (owner[1:] >= 0)
     retained, uncommitted = same & series.in_one_log[:-1], series.lag > rest
     if series.latest:
-        # Consumers that start at the end of a log have lag 0 before their first commit, so arrivals
-        # are used instead.
+        # Consumers that start at the end of a log have lag 0 before their first commit. So arrivals
+        # show whether they have records to commit.
         arrived = np.vstack((np.zeros_like(rest), series.arrived)).cumsum(axis=0)
         uncommitted |= (series.committed < 0) & (arrived > 0)
     committed = same & series.committed_again
@@ -72,7 +72,7 @@ def commit_habits(series: SampleSeries) -> Habits:
     unread = uncommitted[:-1] & ~series.committed_again & series.in_one_log[:-1]
     usual_s = np.where(np.isfinite(interval_s), interval_s, series.step)
     silence_s = np.maximum(SEVERAL * usual_s, max(STEPS * series.step, STUCK_S))
-    # If a consumer reads one partition after another, the other partitions wait meanwhile.
+    # A consumer may read one partition after another, while its other partitions wait.
     waited_s = CLEARLY * _waited_twice(series, unread)
     return Habits(
         series=series,
@@ -115,7 +115,7 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 
 
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
-    """Return the usual seconds between commits of N members or partitions, and who commits rarely.
+    """Return the usual seconds between commits, and whether commits are rare, both of shape (N,).
 
     Commits are rare if several of the steps with records to commit, and more than a tenth of these
     steps, have no commit.
@@ -123,8 +123,8 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
     Parameters
     ----------
     marked, due
-        Whether each member or partition had a commit in each step, and whether it had records to
-        commit in the step; bool of shape (S, N).
+        Whether each of N members or partitions had a commit in each step, and whether it had
+        records to commit in the step; bool of shape (S, N).
     """
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
     # If there are several commits, ignore the time since the last one: it may only mean that the
@@ -147,10 +147,9 @@ def _records_per_commit(series: SampleSeries) -> Float64:
 def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag that each partition had at rest, in records, int64 of shape (P,).
 
-    A partition is at rest in a step if there are neither arrivals nor commits. In addition, since
-    the last commit, records must have arrived in at most one step (they may be a transaction's
-    marker). If there was no commit yet, nothing may have arrived. A lag of more than `FEW_RECORDS`
-    is ignored.
+    A partition is at rest in a step without arrivals and commits, if records have arrived in at
+    most one step since the last commit (such an arrival may be a transaction's marker). If there
+    was no commit yet, nothing may have arrived before. A lag of more than `FEW_RECORDS` is ignored.
     """
     steps = np.arange(len(series) - 1)[:, None]
     last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)
@@ -160,8 +159,8 @@ def at_rest(series: SampleSeries) -> Int64:
     quiet = (since <= (last >= 0)) & (series.arrived == 0) & (series.advanced == 0)
     quiet &= series.in_one_log[:-1]
     small = np.where(quiet & (series.lag[1:] <= FEW_RECORDS), series.lag[1:], 0)
-    # If every sample has a lag of at least one record, one record is a transaction's marker, even
-    # if the partition was never at rest.
+    # If a partition has lag in every sample, one of the records is regarded as a transaction's
+    # marker, even if the partition was never at rest.
     marker = np.minimum(series.lag.min(axis=0), 1) if len(series) > STEPS else 0
     largest: Int64 = np.maximum(small.max(axis=0, initial=0), marker).astype(np.int64)
     return largest

@@ -7,8 +7,8 @@ The lag in a sample consists of a backlog (records that wait to be read) and of 
 read since the last commit. How to distinguish the two depends on how the application commits:
 
 - If it commits between any two samples (automatic commits come every 5 s), the lag of a member
-  without a backlog has arrived since its last commit. Members that keep up show how long ago that
-  usually was.
+  without a backlog has arrived since its last commit. The usual age of the last commit is estimated
+  from members that keep up.
 - If it commits less often, only samples right after a commit are used. The backlog is the number of
   records that had arrived before the previous sample, but were not included in the commit.
 - If producers send batches less often than samples are taken, the whole lag may have just arrived.
@@ -16,7 +16,7 @@ read since the last commit. How to distinguish the two depends on how the applic
 - Records after the start of an open transaction are no lag, because consumers with
   `isolation.level=read_committed` cannot read them.
 - A lag that remains while nothing arrives is no backlog. It may be the marker of a transaction, or
-  records that an application collects until it has a hundred.
+  records that an application collects until it has, for example, a hundred records to process.
 
 The first line that applies gives the backlog of a partition:
 
@@ -24,8 +24,8 @@ The first line that applies gives the backlog of a partition:
 the partition, or its owner                               its backlog
 ========================================================  =========================
 has no more lag than while nothing arrives                0
-is stuck or throttled: its lag is no load of its owner    0
-is committed, or gets records, less often than sampled    what the last commit left out
+is stuck or throttled: its lag is not due to load         0
+is committed or gets records less than once per sample    what the last commit left out
 any other                                                 the lag beyond `explained_s`
 ========================================================  =========================
 """
@@ -60,22 +60,22 @@ class Commits(Stalls):
     #: Records of each partition that its owner consumed in each step, int64 of shape (S, P); 0 if
     #: the partition changed owners in the step, or is stuck or throttled.
     taken: Int64
-    #: Records that each member consumed in each step, float64 of shape (S, M). Not counted are
-    #: partitions that changed owners, are stuck or are throttled, and records that were read again.
+    #: Records that each member consumed in each step, float64 of shape (S, M), without partitions
+    #: that changed owners, are stuck or are throttled, and without records that were read again.
     consumed: Float64
     #: Whether each member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
     #: Whether each member kept its partitions in each step, and no topic was recreated; bool (S,
     #: M).
     steady: Mask
-    #: How many seconds of a member's reading are typically not committed yet, because its
-    #: partitions are committed rarely, float64 of shape (M,).
+    #: Seconds that a member typically needs to read the records that it has read, but not yet
+    #: committed, float64 of shape (M,). Only rarely committed partitions are included.
     held_back_s: Float64
     #: Records that certainly or probably wait to be read, float64 of shape (P,); 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: Maximum age of a member's lag without a backlog, seconds, (M,): the lag then only consists of
-    #: records that were read and not yet committed.
+    #: Seconds, (M,). Lag of a member that is no older than this may consist only of records that
+    #: were read, but not yet committed.
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
@@ -97,9 +97,9 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     Examples
     --------
     There are twelve samples, a minute apart. A record a second arrives in each of seven partitions.
-    Three seconds before each sample, members a to d commit all that they have read, except for a
-    second partition of d, which was not committed for seven minutes. Member e commits half of what
-    arrives, and f commits every four minutes.
+    Three seconds before each sample, members a to d commit all records that have arrived. Only the
+    second partition of d has had no commit for seven minutes. Member e commits half of the records
+    that arrive, and f commits every four minutes.
 
     >>> sample = np.arange(12)
     >>> prompt = 997 + 60 * sample
@@ -116,9 +116,8 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     >>> commits.stuck.nonzero()[0].tolist(), commits.rare.nonzero()[0].tolist()
     ([4], [5])
 
-    A lag of six seconds (for e: of 38 seconds) may consist of records that were read and not yet
-    committed. So 38 of the 330 records of e are no backlog, and chance may account for nineteen
-    more.
+    Records of the last six seconds (for e: 38 seconds) may have been read, but not yet committed.
+    So of the 330 records of e, 38 are no backlog, and another nineteen may be due to chance.
 
     >>> commits.explained_s.round().tolist()
     [6.0, 6.0, 6.0, 6.0, 38.0, 6.0]
@@ -178,8 +177,8 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`, from the records in rarely committed partitions (`taken`).
 
-    A member's partitions are committed at independent times. So the total of their mean records per
-    commit is the square root of the sum of squares.
+    The mean records per commit of a member's partitions are added as the square root of the sum of
+    squares, because the partitions are committed at independent times.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))
@@ -196,8 +195,9 @@ def _explained_ages(
     interval on average. So the interval is estimated as twice the median age of the lag of a member
     without a backlog. More than three quarters of the members are usually without a backlog, so the
     lower quartile of the members' medians is used for all members. If samples and commits are in
-    phase, the lag of a member has about the same age in every sample, and this age is allowed, too.
-    The result is at most the length of a step, because these members commit in every step.
+    phase, the lag of a member has about the same age in every sample. If this age is higher than
+    the estimate, it is the member's maximum. The result is at most the length of a step, because
+    the members that are used here commit in every step.
 
     `arrived`, `lag`: records of each member in each step, float64 of shape (S, M). `unpunctual`:
     members with a rarely committed partition, which are left out.
@@ -219,8 +219,8 @@ def _explained_ages(
 def _in_batches(series: SampleSeries) -> Mask:
     """Return whether producers send to a partition less often than samples are taken, (P,).
 
-    In several steps nothing arrives, and in the step after each of them at least the mean number of
-    records arrives. The lag of such a partition may have just arrived.
+    True if in several steps nothing arrives, and in the step after each of them at least the mean
+    number of records arrives. The lag of such a partition may have just arrived.
     """
     usual = series.arrived.mean(axis=0) if len(series) > 1 else np.zeros(series.partitions)
     again = (series.arrived[1:] >= MOSTLY * usual) & (series.arrived[:-1] == 0)
@@ -234,8 +234,8 @@ def _backlog(found: Stalls, left: Int64, seldom: Mask, explained_s: Float64) -> 
     `seldom` are partitions that are committed rarely, or to which producers send rarely: their
     backlog is the number of records that the last commit did not include (`left`, of shape (S, P)).
     If there was no commit, it is the lag minus the usual records per commit. For all other
-    partitions, the backlog is the part of the lag that is older than `explained_s` and exceeds
-    chance.
+    partitions, the backlog is the part of the lag that is older than `explained_s`, minus the
+    records that may be due to chance.
     """
     series, again = found.series, found.series.committed_again
     lag: Float64 = np.maximum(series.lag[-1] - found.rest, 0).astype(np.float64)

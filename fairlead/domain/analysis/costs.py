@@ -53,8 +53,8 @@ _MOST: Final = 1e6
 ROUNDS: Final = 30
 #: Iterations end when no logarithm changes by more than this.
 NEAR: Final = 1e-3
-#: Tolerance of `weighted_median`, as a share of the total weight: if two values are equally near
-#: the middle, the lower one is returned, in spite of rounding errors.
+#: Tolerance of `weighted_median` for rounding errors, as a share of the total weight: if the middle
+#: is between two values, the lower one is returned.
 _EQUAL: Final = 0.003
 
 
@@ -90,9 +90,9 @@ class Costs:
     ) -> "Costs":
         """Return these remembered costs, updated by new estimates for some partitions.
 
-        A new estimate takes the remembered cost into account. A remembered cost from before these
-        samples is replaced only if the new estimate contradicts it. Any other cost is replaced if
-        the new estimate is precise enough.
+        New estimates are computed with the help of remembered costs. A remembered cost that is
+        older than all samples of `series` is kept unless the new estimate contradicts the cost.
+        Otherwise, the cost is replaced if it is unknown or the new estimate is precise enough.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))
@@ -178,8 +178,8 @@ def reported_costs(
     Parameters
     ----------
     work, series
-        The reported work, in which the mean of at least one partition is known, and the samples
-        with these reports.
+        The reported work, and the samples with the reports. The mean seconds per record of at least
+        one partition must be known.
     topic_of
         Topic of each partition, an integer of shape (P,).
     rates
@@ -226,8 +226,8 @@ def reported_costs(
     speed = common[kinds:]
     relative = (data - np.bincount(pair, weight * speed[member])) / total
     relative -= weighted_median(relative, per_s)
-    # Compute how precisely the speed of each consumer relative to the usual speed is known from
-    # reports, without its prior.
+    # Compute how precisely reports show the speed of each consumer, relative to the usual speed.
+    # The prior of speeds is left out.
     free = np.repeat((False, True, False), (kinds, members.size, 1))
     covariance = np.linalg.inv(reduced + np.diag(np.where(free, NEAR, prior)))
     covariance = covariance[kinds:, kinds:]
@@ -240,7 +240,7 @@ def reported_costs(
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
-    """Return the lowest value such that the values up to it have half of the total weight."""
+    """Return the weighted median: the values up to this value have half of the total weight."""
     order = values.argsort(kind="stable")
     place = weights[order].cumsum().searchsorted((0.5 - _EQUAL) * weights.sum())
     return float(values[order][min(int(place), values.size - 1)])

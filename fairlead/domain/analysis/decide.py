@@ -132,11 +132,11 @@ def decide(
     Notes
     -----
     ==================  =============  ============  ==========================  ==================
-    reason for no plan  lacks owners   racks only    candidates                  a plan, if
+    reason for no plan  lacks owners   racks only    candidates                  becomes a plan if
     ==================  =============  ============  ==========================  ==================
     no                                               all                         worth it
     yes                 yes                          those without moves, or     it gives an owner
-                                                     all if there are none       to each partition
+                                                     all if each has moves       to each partition
     yes                 no             yes           those within the objective  it saves enough
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
@@ -201,7 +201,7 @@ def _blocked(analysis: Analysis) -> str | None:
 
 
 def _waits(analysis: Analysis) -> str | None:
-    """Return the reason to wait for the effect of the last plan; None if there is none."""
+    """Return why the effect of the last plan must be awaited; None if it need not be."""
     changed_at, rules = analysis.question.changed_at, analysis.rules
     if changed_at is None:
         return None
@@ -246,7 +246,7 @@ def _commits_s(analysis: Analysis) -> float:
 def _choice(
     analysis: Analysis, offered: Sequence[Candidate | Failure], choose: Choose, limit: int | None
 ) -> tuple[Candidate | None, str]:
-    """Return the chosen candidate and the reason; None if no candidate is worth its moves."""
+    """Return the chosen candidate (None: none is worth its moves), and the reason as a sentence."""
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
         errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))

@@ -16,8 +16,8 @@ diagnosis:
 6. hot partition: more arrives in a partition than the fastest member can process.
 7. overloaded: more arrives in some topics than all their subscribers can process.
 8. slow member: a member's measured capacity is below `SLOW` times the median of its peers.
-9. recovering: every member catches up, about as soon as is possible with any assignment.
-10. unknown: more arrives at each member than its lower bound of capacity.
+9. recovering: every member catches up, and no other assignment would be much faster.
+10. unknown: each member gets more than its capacity, but may be faster than is known.
 11. unbalanced: more arrives at a member than it can process, and other members have room.
 12. recovering: over the objective now, and within it at the horizon.
 13. healthy: within the objective now and at the horizon.
@@ -299,7 +299,7 @@ def _stuck(basis: Basis) -> Diagnosis | None:
 
 
 def _throttled(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis of throttled partitions that exceed the objective or will do so."""
+    """Return the diagnosis if throttled partitions exceed the objective, now or at the horizon."""
     commits, come = basis.estimates.commits, basis.estimates.rates.per_s
     lag_s = _lag_s(basis)
     grows = np.maximum(1.0 - commits.read_per_s / np.maximum(come, 1e-9), 0.0)
@@ -325,7 +325,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
 
 
 def _without_owner(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis of partitions without an owner that exceed the objective, or will."""
+    """Return the diagnosis if ownerless partitions exceed the objective, now or at the horizon."""
     lag_s = _lag_s(basis)
     then_s = lag_s + np.where(basis.estimates.rates.per_s > 0, basis.rules.horizon_s, 0.0)
     late = basis.problem.assignable & (basis.owner < 0) & (then_s > basis.rules.objective_s)
@@ -379,10 +379,10 @@ def _hot(basis: Basis) -> Diagnosis | None:
 
 
 def _drained(basis: Basis) -> Float64:
-    """Return how fast each partition is read in its second fastest step, (P,).
+    """Return the second highest speed at which each partition was read in a single step, (P,).
 
-    In cost-weighted records a second. 0 if the owner commits rarely: the speed in a single step is
-    then unknown.
+    In cost-weighted records a second. 0 if the owner commits rarely, because the speed in a single
+    step is then unknown.
     """
     commits, series = basis.estimates.commits, basis.observations.recent
     per_s = commits.taken * basis.estimates.costs.value / series.seconds[:, None]
@@ -481,7 +481,7 @@ def _recovering(basis: Basis, then: str) -> Diagnosis:
 
 
 def _catching_up(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis `recovering` if all members catch up about as soon as possible."""
+    """Return the diagnosis `recovering` if no assignment would catch up much sooner."""
     outlook, owner = basis.outlook, basis.owner
     spare = outlook.capacities - outlook.by_member(outlook.arrivals, owner)
     waiting = outlook.by_member(outlook.backlog, owner)
@@ -495,9 +495,9 @@ def _catching_up(basis: Basis) -> Diagnosis | None:
 
 
 def _unmeasured(basis: Basis) -> Diagnosis | None:
-    """Return the diagnosis `unknown` if each member gets at least as much as its known capacity.
+    """Return the diagnosis `unknown` if no member's capacity exceeds its arrivals.
 
-    The group may still keep up, because known capacities may be lower bounds.
+    The group may still keep up, because the capacities may be lower bounds.
     """
     readers = _readers(basis)
     used = basis.outlook.utilisation(basis.owner)[readers]

@@ -34,7 +34,7 @@ class Estimates:
 
     #: Arrival rates, records a second. A new partition gets the mean of its topic.
     rates: Rates
-    #: Cost of a record of each partition, as a multiple of the group's usual cost.
+    #: Cost of each partition's records, as a multiple of the group's usual cost.
     costs: Costs
     #: Findings from commits; `consumed` is weighted by costs.
     commits: Commits
@@ -128,7 +128,7 @@ def _speeds(
     work_per_s: Float64,
     peers: Peers,
 ) -> Speeds:
-    """Return the assumed capacities: 0 for members that commit nothing, which get no partitions."""
+    """Return assumed capacities; 0 if a member commits nothing, so that it gets no partitions."""
     problem, count = question.problem, len(question.problem.members)
     arrivals = sum_by_owner(work_per_s, problem.owner, count)
     at_rest = sum_by_owner(commits.backlog > 0, problem.owner, count) == 0

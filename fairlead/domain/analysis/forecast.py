@@ -20,7 +20,7 @@ from fairlead.domain.analysis.read import Observations
 from fairlead.domain.analysis.sample_series import Float64, Int32, Mask, quotient
 from fairlead.domain.analysis.thresholds import DAY_S
 
-#: Fewer records than estimated may arrive, by up to this many standard deviations.
+#: `sure_time_lag` assumes that arrivals are this many standard deviations below the estimate.
 CHANCE: Final = 2.0
 #: Seconds for which a member that has caught up must stay within the objective.
 STAYS_S: Final = 600.0
@@ -41,8 +41,8 @@ class Forecast:
     loss_s
         Seconds until retention deletes the first unread record; None: never.
     catch_up_s, catch_up_between_s
-        Seconds until all partitions, except throttled and stuck ones, are within the objective and
-        stay there for ten minutes, with a 90 % interval. None: this will never be so.
+        Seconds until all partitions (except throttled and stuck ones) are within the objective and
+        stay within it for ten minutes, and the 90 % interval of these seconds. None: never.
     """
 
     time_lag_s: float
@@ -64,7 +64,7 @@ class _Loads(NamedTuple):
 class Outlook:
     """Expected loads of P partitions and capacities of M members, in cost-weighted records.
 
-    A record is counted as often as its cost: a record with the cost 2 as two records.
+    A record with the cost 2 counts as two cost-weighted records.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ class Outlook:
     capacities
         Records a second, float64 of shape (M,).
     costs
-        Cost of a record of each partition, as a multiple of the usual cost, float64 of shape (P,).
+        Cost of each partition's records, as a multiple of the usual cost, float64 of shape (P,).
     unread
-        Partitions (stuck, throttled, or of a silent member) whose loss of records is forecast as if
-        nobody read them, bool of shape (P,).
+        Partitions (stuck, throttled, or of a silent member) that are assumed not to be read when
+        the loss of records is forecast, bool of shape (P,).
     retention
         When retention deletes unread records; None: never.
     objective_s

@@ -4,10 +4,10 @@ Belongs here: distinguishing slow consumers from expensive partitions, from the 
 records wait. Belongs elsewhere: finding consumers with a backlog (`commits`), and costs from
 reported work (`costs`).
 
-A consumer at its limit spends all its time on its records. Let c be the cost of a record of each
-partition, and v the speed of the consumer in cost-weighted records a second. If the consumer reads
-n records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such
-an equation. The equations can be solved because they differ: at times a client reads more of one
+A consumer at its limit spends all its time on its records. Let c be the costs of the partitions'
+records, and v the speed of the consumer in cost-weighted records a second. If the consumer reads n
+records of each partition in a stretch of t seconds, then sum(c n) = v t. Each stretch gives such an
+equation. The equations can be solved because they differ: at times a client reads more of one
 partition than of another, and plans move partitions. The priors are those of `costs`: most
 deviations are small, and a few are large.
 """
@@ -34,11 +34,10 @@ from fairlead.domain.analysis.thresholds import AUTO_COMMIT_S
 
 #: Seconds. Minimum length of a stretch: in a shorter one, the exact times of commits would matter.
 STRETCH_S: Final = 180.0
-#: Maximum number of equations. Each consumer gets an equal share, and at least one; its newest
-#: stretches are used.
+#: Maximum number of equations. Each consumer gets the same number, at least one, from its newest
+#: stretches.
 _MOST: Final = 300
-#: Relative error of an equation. The error because of the unknown times of commits is added
-#: (`AUTO_COMMIT_S`).
+#: Relative error of an equation, without the error from unknown commit times (`AUTO_COMMIT_S`).
 _OFF: Final = 0.03
 #: Prior standard deviation of the logarithm of the usual speed: large, because nothing is known
 #: about this speed.
@@ -56,9 +55,9 @@ def inferred_costs(
 ) -> Costs:
     """Return the costs of P partitions; the parameters are those of `costs.reported_costs`.
 
-    The logarithms of costs are found by Newton's method. Each iteration reweights the priors, so
-    that they become Student's t distributions. Time per iteration: O(E² (P + M)), for E equations
-    and M consumers.
+    The logarithms of costs are found by Newton's method. Each iteration reweights the priors to
+    approximate Student's t distributions. Time per iteration: O(E² (P + M)), for E equations and
+    M consumers.
     """
     member, seconds, records = _stretches(series, commits)
     if not member.size:

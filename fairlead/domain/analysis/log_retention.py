@@ -17,7 +17,7 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, SampleSeries, 
 
 @dataclass(frozen=True, eq=False)
 class Retention:
-    """How far retention is from the group's position in P logs; arrays are of shape (P,)."""
+    """Distances from the starts of P logs to the group's positions; arrays are of shape (P,)."""
 
     #: Number of records between the estimated start of the log and the group's position; at least
     #: 0.
@@ -29,7 +29,7 @@ class Retention:
         """Return the seconds until records are lost, float64 of shape (P,); infinite: never.
 
         `waits`: whether each partition has a backlog; `read`: records read a second; `catch_up_s`:
-        seconds until the backlog has been read; infinite: it never will be.
+        seconds until the backlog has been read; infinite: never.
 
         Examples
         --------
@@ -45,7 +45,7 @@ class Retention:
 
 
 def retention_of(series: SampleSeries, arrivals: Float64) -> Retention | None:
-    """Return how far retention is from the group's position; None: no start offset has changed.
+    """Return distances from log starts to the group's positions; None: no log start has changed.
 
     If a start offset jumped only once, it is assumed to grow by `arrivals`, records a second.
     """

@@ -72,7 +72,7 @@ def sole_readers(problem: Problem) -> Iterator[tuple[Mask, Mask]]:
     subscribes[problem.subscription_topics, member] = True
     sets, of_topic = np.unique(subscribes, axis=0, return_inverse=True)
     sets_read = sets.any(axis=1)
-    beyond = sets.astype(np.float32) @ ~sets.T  # [i, j]: number of members of i that are not in j
+    beyond = sets.astype(np.float32) @ ~sets.T  # [i, j]: members in set i, not in set j
     for number in np.flatnonzero(sets_read).tolist():
         only = sets_read & (beyond[:, number] == 0)
         yield sets[number], only[of_topic][problem.topic_of]

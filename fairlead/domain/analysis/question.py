@@ -28,16 +28,16 @@ class Question:
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)
-    #: Whether remembered values were ignored because they were invalid. The evidence then says so.
+    #: Whether remembered values were invalid and so were ignored. The diagnosis then mentions this.
     forgotten: bool = False
     #: Times at which the last `MOST_PLANS` plans took effect, seconds since the epoch, ascending.
     changes: Sequence[float] = ()
     #: Whether the consumers stop reading all their partitions in each rebalance (eager protocol),
     #: not only those that move.
     eager: bool = False
-    #: Mean bytes of a record of each partition, float64 of shape (P,); NaN or None: unknown.
+    #: Mean size of each partition's records, in bytes, float64 of shape (P,); NaN or None: unknown.
     record_bytes: Float64 | None = None
-    #: Reports of work in `series`; None: there are none.
+    #: What consumers reported about their work in the samples of `series`; None: nothing.
     reports: ReportSeries | None = None
 
     def with_series(self, series: SampleSeries) -> "Question":

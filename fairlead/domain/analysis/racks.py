@@ -3,8 +3,9 @@
 Belongs here: bytes a second of each partition, and the traffic of an assignment. Belongs elsewhere:
 arrivals (`arrivals`), and reducing traffic (`assignors.rack_traffic`).
 
-A consumer reads each record once. So the traffic is what arrives in partitions whose owner is in
-another rack. The mean size of a record is the size of a log divided by its number of offsets.
+A consumer reads each record once. So the traffic between racks is what arrives in partitions that
+cannot be fetched in their owner's rack. The mean size of a record is the size of a log divided by
+its number of offsets.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ _GIGABYTE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """Traffic of P partitions: bytes a second, float64 of shape (P,); records if not `in_bytes`."""
+    """Traffic of P partitions a second, (P,): in bytes if `in_bytes`, otherwise in records."""
 
     problem: Problem
     per_s: Float64
@@ -38,8 +39,8 @@ class RackTraffic:
         Parameters
         ----------
         record_bytes
-            Mean bytes of a record, float64 of shape (P,), or None. NaN is replaced by the mean of
-            the topic or, if that is unknown, of the group.
+            Mean size of each partition's records, in bytes, float64 of shape (P,), or None. NaN is
+            replaced by the mean of the topic or, if the topic's is unknown, of the group.
         """
         if problem.rack_set_of is None or not any(problem.racks) or not any(problem.rack_sets):
             return None
@@ -52,7 +53,7 @@ class RackTraffic:
         return float(self.per_s[far_partitions(self.problem, owner)].sum())
 
     def share(self, owner: Int32) -> float:
-        """Return which share of all traffic members read from other racks."""
+        """Return the traffic between racks as a share of all traffic."""
         total = float(self.per_s.sum())
         return self.between(owner) / total if total else 0.0
 
@@ -75,7 +76,7 @@ class RackTraffic:
 
 
 def average_bytes(log_bytes: Int64, begin: Int64, end: Int64) -> Float64:
-    """Return the mean bytes of a record of each partition; NaN: unknown.
+    """Return the mean size of each partition's records, in bytes; NaN: unknown.
 
     Examples
     --------

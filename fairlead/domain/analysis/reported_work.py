@@ -1,13 +1,13 @@
 """Seconds per record, and how busy consumers are, from the reports of consumers.
 
-Belongs here: checking reported counters, and adding up by how much they grow between samples.
-Belongs elsewhere: reading reports (`fairlead.domain.samples.work_columns`), and comparing
-partitions (`costs`).
+Belongs here: checking reported counters, and measuring their growth between samples. Belongs
+elsewhere: reading reports (`fairlead.domain.samples.work_columns`), and comparing partitions
+(`costs`).
 
 Only the growth of counters between two reports is used, and only if the same run of a consumer
 wrote both: each run has its own token. Every client that may commit for a group could write false
 reports, so impossible growth is ignored: negative values, more records than the committed offset
-advanced, more seconds than elapsed, or a sum of squares that is too small for the seconds.
+advanced, more seconds than elapsed, or a sum of squared times that is too small for the times.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,8 @@ _LEAST_S: Final = 1e-4
 _LEAST_RECORDS: Final = 20
 #: Seconds. Standard deviation of the rounding error of a difference of times in milliseconds.
 _ROUNDING_S: Final = 0.4e-3
-#: Partitions are alike if their numbers of offsets per record differ by less than this.
+#: If the partitions' numbers of offsets per record differ by less than this, the difference is
+#: ignored.
 _ALIKE: Final = 0.1
 #: Seconds. Largest rounding error of a difference of times in milliseconds.
 _EXACT_S: Final = 2e-3
@@ -54,8 +55,8 @@ _EXACT_S: Final = 2e-3
 _UNKNOWN: Final = 1e6
 #: To find a change, this many newest steps between samples are compared with the earlier steps.
 _NEWEST: Final = (32, 16, 8, 4, 2)
-#: If records take almost no time, and the ratio of time in the application to time waiting for
-#: records is below this, other threads may process the records while the consumer waits.
+#: If records take almost no time, and the consumer's thread spends less than this share of its
+#: waiting time in the application's code, other threads may process the records meanwhile.
 _WORKS: Final = 0.2
 #: A consumer's speed is known only if the mean time per record is known for at least this share of
 #: its busy time.
@@ -85,8 +86,8 @@ class ReportSeries:
     squares_s2: Float64
     #: Token of each consumer, as a number, int64 of shape (L, M); -1: no report.
     token: Int64
-    #: Seconds since each consumer was created. How many of these it waited for records, and how
-    #: many it spent in the application's code.
+    #: Seconds since each consumer was created; seconds that it waited for records; seconds that it
+    #: spent in the application's code.
     elapsed_s: Float64
     waiting_s: Float64
     handler_s: Float64
@@ -119,8 +120,8 @@ class MeasuredWork:
     #: By how many offsets the commit advanced for each record: 1, or more if compaction,
     #: transaction markers or aborted transactions left offsets without a record.
     offsets_per_record: Float64
-    #: Time in which each consumer was busy, that is, did not wait for records: as a share of its
-    #: time (NaN: unknown), and in seconds.
+    #: Time that each consumer did not wait for records: as a share of its time (NaN: unknown), and
+    #: in seconds.
     busy: Float64
     busy_s: Float64
     #: Share of its time that each consumer waited for records in the newest steps; 0: unknown.
@@ -142,7 +143,7 @@ class MeasuredWork:
 
     @property
     def known(self) -> Mask:
-        """Whether the mean of each pair is known well enough, bool of shape (K,)."""
+        """Whether the mean of each pair is known precisely enough, bool of shape (K,)."""
         low, high = self.interval
         wide = high > _WIDE * low
         return (self.records >= _LEAST_RECORDS) & ~wide & (self.mean_s >= _LEAST_S)
@@ -172,7 +173,7 @@ class MeasuredWork:
         """Return the work of present members as JSON.
 
         `partitions`: the lower end, mean and upper end of the seconds per record, by topic and
-        partition. `consumers`: the busy share by name, None if unknown.
+        partition. `consumers`: consumer to the share of its time in which it was busy, or None.
         """
         partitions: dict[str, dict[str, list[float]]] = {}
         seconds = self.seconds_per_record(problem.owner)
@@ -205,9 +206,9 @@ class MeasuredWork:
     def speeds(self, costs: Float64) -> Float64:
         """Return each consumer's capacity in cost-weighted offsets a second, float64 of shape (M,).
 
-        NaN if the time per record is known for too little of a consumer's busy time: the rest may
-        not depend on the number of records, so that larger batches would hardly take longer.
-        `costs`: of each partition, of shape (P,).
+        NaN if the time per record is known for too little of a consumer's busy time. The rest of
+        the busy time may not depend on the number of records, so that more records would hardly
+        take longer. `costs`: cost of each partition's records, of shape (P,).
         """
         known = self.known
         assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
@@ -230,8 +231,9 @@ class MeasuredWork:
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     """Return the work that consumers report, from the samples of about the last hour.
 
-    A mean of seconds per record covers all steps since its last change. It has changed if the means
-    of the newest and of the earlier steps differ by more than `DEVIATIONS` standard errors.
+    Mean seconds per record are computed from all steps since their last change. A change is a
+    difference between the means of the newest and of the earlier steps by more than `DEVIATIONS`
+    standard errors.
     """
     steps, count = _Steps(reports, series), len(series.members)
     pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
@@ -313,8 +315,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
-        # Use the larger of the two spreads. If nothing has changed, the spreads should be equal,
-        # but a few records may lack the rare long ones.
+        # Use the larger of the two spreads. Without a change, both should be equal. But among a few
+        # records, there may be none of the rare records that take long.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
@@ -416,8 +418,8 @@ def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
     If other threads process the records, reports have no times. A consumer notices these threads
-    only after some records, but an application has them all the time. So the newest report is
-    decisive for all steps.
+    only after some records, although the threads have processed earlier records, too. So the newest
+    report is decisive for all steps.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
@@ -428,8 +430,8 @@ def _timed(reports: ReportSeries) -> Mask:
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
     """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
 
-    A report that is new in a sample may have been written right after the previous sample. (For the
-    first sample, a previous one is assumed.) `SAMPLE_S` is added, because taking a sample takes
+    A report that is new in a sample may have been written right after the previous sample. (A
+    sample one step before the first is assumed.) `SAMPLE_S` is added, because taking a sample takes
     time.
     """
     before = np.concatenate((series.at[:1] - series.seconds[:1], series.at[:-1]))[:, None]

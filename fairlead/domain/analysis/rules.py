@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-#: The times of this many plans are remembered: enough for the longest wait between plans
-#: (`thresholds.WEEK_S`).
+#: The times of this many plans are remembered. With this many recent plans, the wait for the next
+#: plan is the longest possible (`thresholds.WEEK_S`).
 MOST_PLANS: Final = 30
 
 

@@ -24,8 +24,8 @@ _FURTHEST = 2.0**62
 #: A step (the time between two samples) is short if it is shorter than this share of each step
 #: beside it.
 _SHORT = 0.25
-#: A commit is regarded as being at the last stable offset if it is at most this many offsets before
-#: it: the marker at the end of a transaction takes one offset.
+#: A commit is treated as equal to the last stable offset if it is lower by at most this number: the
+#: marker at the end of a transaction takes one offset.
 _MARKER = 1
 
 
@@ -129,8 +129,8 @@ class SampleSeries:
 
         For example, if a partition has no leader for some seconds, its offsets cannot be read, but
         its log stays the same. If partitions are missing in the last sample, their values are
-        extrapolated, unless half of the partitions are missing. If a sample has no owners at all,
-        each partition gets its owner in the previous and in the next sample, if both are the same.
+        extrapolated, unless half of the partitions are missing. If a sample has no owners at all, a
+        partition that has the same owner in the previous and in the next sample gets this owner.
 
         Examples
         --------
@@ -182,7 +182,7 @@ class SampleSeries:
         return replace(self, owner=owner)
 
     def spaced(self) -> "SampleSeries":
-        """Return the samples without those that are followed by another much sooner than usual.
+        """Return the samples; of two samples in quick succession, return only the second.
 
         A planning run may take a sample two seconds after the regular one. In so short a time, the
         number of records read depends on when consumers commit, not on how fast they are.
@@ -222,8 +222,8 @@ class SampleSeries:
     def in_one_log(self) -> Mask:
         """Whether the log of each partition was the same in each sample as now, bool (L, P).
 
-        If a log is missing in a sample, or its end offset decreases, the topic was created again,
-        or an unclean leader election lost records. The values are false for all earlier samples.
+        A log is regarded as new after a sample in which it was missing, and if its end offset has
+        decreased: the topic was created again, or an unclean leader election lost records.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])

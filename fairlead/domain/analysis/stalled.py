@@ -27,8 +27,8 @@ from fairlead.domain.analysis.thresholds import (
 #: throttled one. If the owner only lacked time, all its partitions would fall behind.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
-#: A partition that waited under several owners, with at least this many changes of owner, is
-#: compared with all partitions of the group.
+#: If a partition changed owners at least this often while it waited, it is compared with all
+#: partitions of the group.
 _HANDED_ON: Final = 2
 #: Used in place of the owner if a partition is compared with the partitions of all owners.
 _ANY_OWNER: Final = -1
@@ -36,7 +36,7 @@ _ANY_OWNER: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Stalls(Habits):
-    """Members and partitions that make no progress. Masks are of shape (P,) unless stated."""
+    """Members and partitions with little or no progress. Masks are of shape (P,) unless stated."""
 
     #: Members that have committed nothing for far longer than usual, although they had records to
     #: commit; and owners of `foreign` partitions. bool of shape (M,).
@@ -57,7 +57,7 @@ class Stalls(Habits):
 
 
 def stalls(habits: Habits, waits: Mask | None) -> Stalls:
-    """Return members and partitions without progress; `waits` as in `read_commits`."""
+    """Return members and partitions with little or no progress; `waits` as in `read_commits`."""
     series = habits.series
     silent, foreign = silent_members(habits), foreign_partitions(series)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
@@ -103,11 +103,11 @@ def silent_members(habits: Habits) -> Mask:
 def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
     """Return whether each partition waits while others are read to their end several times, (P,).
 
-    The others are the other partitions of the same owner. If the partition has changed owners
-    several times while it waited, they are all partitions of the group: a record that cannot be
-    processed stops one consumer after another. Other partitions count only if they are read to
-    their end, because a client that reads one backlog after another also lets partitions wait. If
-    none is read to its end, those that are committed together with another partition count instead.
+    A partition is compared with the other partitions of its owner. If it has changed owners several
+    times while it waited, it is compared with all partitions of the group: a record that cannot be
+    processed stops one consumer after another. Only partitions that are read to their end are
+    evidence, because a client that reads one backlog after another also lets partitions wait. If no
+    partition is read to its end, those that are committed together with another one are evidence.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
@@ -142,7 +142,7 @@ def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
 
 
 def newest_steps(series: SampleSeries) -> int:
-    """Return in how many newest steps a partition must fall behind to count as throttled."""
+    """Return the number of newest steps in which a partition must fall behind to be throttled."""
     return max(len(series) - 1 - int(_since(series, STUCK_S - 2e-6)), STEPS)
 
 

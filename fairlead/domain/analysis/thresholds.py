@@ -8,7 +8,7 @@ from typing import Final
 
 #: Minimum number of steps (from one sample to the next) to measure a speed, a pause or a habit.
 STEPS: Final = 5
-#: Minimum number of samples of a group, and of samples since its last plan: `STEPS` steps.
+#: Minimum number of samples for a diagnosis, and of samples between a plan and the next plan.
 SAMPLES_NEEDED: Final = STEPS + 1
 #: At most this many newest steps between samples are recent.
 RECENT_STEPS: Final = 20

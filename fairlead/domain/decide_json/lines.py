@@ -156,8 +156,7 @@ def _samples(snapshots: Any, layout: Problem, *, latest: bool) -> SampleSeries:
             _read_offsets(values, table[place], layout, f"{where}.{key}", exact=place == last)
         owned, before = snapshot.get("owners"), snapshots[max(place - 1, 0)].get("owners")
         # Owners rarely change. If they are the same as in the previous sample, they are not parsed
-        # again. The last sample is always parsed, because it must not have partitions that do not
-        # exist.
+        # again. The last sample is always parsed, so that partitions that do not exist are refused.
         if owned == before and 0 < place < last:
             owners[place] = owners[place - 1]
         else:
@@ -175,7 +174,7 @@ def _at(snapshot: Any, place: int) -> float:
 
 
 def _read_offsets(values: Any, offsets: Int64, layout: Problem, where: str, *, exact: bool) -> None:
-    """Read the offsets of a sample into `offsets`, int64 of shape (P,)."""
+    """Read a sample's offsets into `offsets`, int64 of shape (P,); `exact` as in `by_topic`."""
     for place, row, topic in by_topic(values, layout, where, exact=exact):
         if set(map(type, row)) != {int} or min(row) < 0 or max(row) > _LARGEST_OFFSET:
             for partition, value in enumerate(row):

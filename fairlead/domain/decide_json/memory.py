@@ -39,8 +39,8 @@ def written(
 ) -> dict[str, Any]:
     """Return the memory: members' capacities, costs, and the times at which plans took effect.
 
-    The size is limited. Capacities of present members come first, then those of absent members, the
-    newest first, and then costs.
+    The size is limited. Capacities of present members are added first, then those of absent members
+    (always the newest first), and then costs.
     """
     memory: dict[str, Any] = {
         "format": _FORMAT,
@@ -93,7 +93,7 @@ def recalled(
 
 
 def capacities_of(by_name: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read capacities. If a capacity's time is after the last sample, the first sample's is used.
+    """Read capacities. A time after the last sample is replaced by the time of the first sample.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _ends(series: SampleSeries, place: int, problem: Problem) -> dict[str, int]:
 
 
 def _matches(remembered: Any, series: SampleSeries, problem: Problem) -> bool:
-    """Return false if a sample of the same time has other end offsets: it is another group's."""
+    """Return false if a sample of the remembered time has other end offsets than the memory."""
     if remembered is None:
         return True
     at, before = float(remembered["at"]), dict(remembered["ends"])

@@ -92,11 +92,11 @@ def _rows(topics: Any, layout: Problem, where: str) -> Iterator[tuple[int, Mappi
 def by_topic(
     value: Any, layout: Problem, where: str, *, exact: bool
 ) -> list[tuple[slice, list[Any], str]]:
-    """Return slice, values and name (for error messages) of each existing topic with values.
+    """Return the values of each existing topic, with the slice of its partitions, and its name.
 
-    Values of deleted topics and partitions are left out. If `exact`, it is an error if a topic has
-    more values than partitions. If a topic has grown since the sample, only its first partitions
-    have values.
+    The name is for error messages. Values of deleted topics and partitions are left out. If
+    `exact`, it is an error if a topic has more values than partitions. If a topic has grown since
+    the sample, only its first partitions have values.
     """
     rows = []
     values = {} if value is None else an_object(value, where)

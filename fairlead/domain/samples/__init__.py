@@ -231,13 +231,13 @@ def samples_of(
 
 
 def _topics(described: GroupDescription, commits: CommittedOffsets, log: LogOffsets) -> list[str]:
-    """Return the existing topics to which a member of a group subscribes or the group committed."""
+    """Return the existing topics to which a member subscribes or in which the group has commits."""
     read = {topic for member in described.members for topic in member.topics}
     return sorted(topic for topic in read | commits.keys() if topic in log.counts)
 
 
 def _problem(described: GroupDescription, log: LogOffsets) -> str | None:
-    """Return why a group cannot be planned: its own error or a topic's; None if it can."""
+    """Return the error of a group or of one of its topics; None if the group can be planned."""
     if described.error:
         return described.error
     subscribed = {topic for member in described.members for topic in member.topics}
@@ -273,8 +273,8 @@ def _owners(
 ) -> npt.NDArray[np.int32]:
     """Return the owner of each partition: an index into the members of the partition's group.
 
-    If several members report to own a partition, the one with the newest generation counts. -1 if
-    no member owns the partition, or several do in the same generation.
+    If several members report that they own a partition, its owner is the member with the newest
+    generation. -1 if no member owns the partition, or if several have the newest generation.
     """
     partitions, members, generations = [], [], []
     for described, mine, first in zip(groups, topics, by_topic.tolist(), strict=False):
@@ -347,7 +347,7 @@ def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def list_starts(column: pa.ChunkedArray) -> Codes:
-    """Return where each row's values begin in the result of `flat`, and the end, (rows + 1,)."""
+    """Return where each row begins in the result of `flat`, then the total length, (rows + 1,)."""
     offsets = as_array(column).offsets.to_numpy()
     begins: Codes = (offsets - offsets[0]).astype(np.int64)
     return begins

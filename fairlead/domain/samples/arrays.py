@@ -50,7 +50,7 @@ def arrays_of(
         One group's rows of the schema `fairlead.domain.samples.SAMPLES`, at least one.
     topics, counts
         The topics to include, with their numbers of partitions, as in `Problem`. If a sample does
-        not have one of the partitions, its value is -1.
+        not have one of the partitions, the values of this partition are -1.
     members
         The members that come first in the result. All other members in the samples follow.
     latest
@@ -163,12 +163,12 @@ def all_topics(rows: pa.Table, *, latest: bool = False) -> SampleSeries:
 
 
 def _with_nulls(rows: pa.Table, name: str, like: str) -> Int64:
-    """Return the values of a column of lists as one array, with -1 for each value of a null list.
+    """Return the values of a column of lists as one array; a null list is replaced by values -1.
 
     Parameters
     ----------
     like
-        A column without nulls, which shows how long each null list would be.
+        A column without nulls. Its lists have the lengths that the null lists would have.
     """
     starts = list_starts(rows[like])
     values = np.full(int(starts[-1]), NONE, dtype=np.int64)
@@ -208,7 +208,7 @@ def _microseconds(length: Any) -> int:
 
 
 def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
-    """Return for each distinct layout (topics and their counts) its row numbers and the layout."""
+    """Return each different layout (topics and their counts), preceded by its row numbers."""
     encoded = as_array(rows["topics"]).flatten().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     counts, names = flat(rows["counts"]), encoded.dictionary.to_pylist()
@@ -229,7 +229,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return where a sample has the partitions to include, and where the result has them."""
+    """Return the indices of the partitions to include: in a sample, and in the result."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))

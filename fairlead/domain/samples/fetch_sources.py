@@ -78,9 +78,9 @@ def sources_of(
 
 
 def _racks(samples: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
-    """Return the number of the set of racks of each partition in a sample; -1: not known.
+    """Return a number for each partition's set of racks in a sample; -1: not known.
 
-    `numbers`: set of racks to its number. Sets that are not in it are added.
+    `numbers`: set of racks to its number. New sets are added.
     """
     sets = [
         numbers.setdefault(tuple(racks), len(numbers)) for racks in samples["racks"][row].as_py()

@@ -10,7 +10,7 @@ Consequently
 - records that were deleted before they were read are not lag but `lost`;
 - if the commit is beyond the log's end, after an unclean election or in a recreated topic, lag is
   0;
-- in a compacted log, lag counts offsets, not the remaining records, as Kafka's own tools do;
+- in a compacted log, lag is the number of offsets, not of records that remain (as in Kafka tools);
 - a partition that no longer exists, or whose offsets could not be read, has no lag.
 
 A group has left a topic if it has commits there but its members subscribe only to other topics
@@ -138,9 +138,9 @@ def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S)
     weighted mean over the steps between samples, with the time constant `SMOOTHING_S`. The longer a
     step, the more weight it has. A step in which the committed offset decreased is left out.
 
-    `time_lag_s` is the time since the end of the log was where the group is now, interpolated
-    between samples. If that was before the first sample, `time_lag_s` is lag / `arrival_rate`. If
-    there is no lag, it is 0.
+    `time_lag_s` is the time since the end of the log was at the group's present position,
+    interpolated between samples. If the end was there before the first sample, `time_lag_s` is
+    lag / `arrival_rate`. Without lag, it is 0.
     """
     return _History(series, lost_within_s).measured()
 
@@ -148,7 +148,7 @@ def partition_lag(series: SampleSeries, *, lost_within_s: float = LOST_WITHIN_S)
 def partition_statuses(series: SampleSeries) -> list[str]:
     """Return the different statuses of a group's readable partitions.
 
-    They are those of `partition_lag`, from the samples of the period `LAG_HISTORY`.
+    The statuses are computed as in `partition_lag`, from the samples of the period `LAG_HISTORY`.
     """
     history = _History(series.last(LAG_HISTORY.total_seconds(), LAG_SAMPLES + 1), LOST_WITHIN_S)
     return [STATUSES[status] for status in np.unique(history.status()[history.readable])]
@@ -241,7 +241,8 @@ class _History:
     def _lag_at_rest(self) -> Int64:
         """Return the largest lag that remained although everything was read, of shape (P,).
 
-        Here the lag includes deleted offsets, because retention also deletes transaction markers.
+        The lag is computed as if retention had deleted nothing, because it also deletes transaction
+        markers.
         """
         deleted = (self._committed >= 0) & (self._committed < self._begin)
         if not deleted.any():

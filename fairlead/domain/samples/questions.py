@@ -148,7 +148,7 @@ def question_about(group: Group, planning: PlanningOptions) -> Question:
         problem=problem,
         series=series,
         rules=planning.rules,
-        capacities={  # a clock may have been ahead: its measurements must not hide newer ones
+        capacities={  # a time after now is wrong, and would hide newer measurements
             name: replace(capacity, at=min(capacity.at, series.now))
             for name, capacity in group.capacities.items()
         },

@@ -1,4 +1,4 @@
-"""The columns of the table of samples in which consumers' reports of work are.
+"""Columns of the table of samples for the work that consumers report.
 
 Belongs here: filling the columns from the metadata of commits. Belongs elsewhere: the text of a
 report (`fairlead.wire.work_report`), and computing figures
@@ -76,8 +76,8 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # A member writes a report with each partition's commit. Its newest report has its present
-    # counters.
+    # A member writes a report with each partition's commit. Only the newest report of a member has
+    # its present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     member_row = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)
@@ -109,7 +109,7 @@ def lists(starts: Int64, values: pa.Array, mask: pa.Array | None = None) -> pa.A
 def _writers(
     groups: Sequence[GroupDescription], group_of: Int64, owners: npt.NDArray[np.str_]
 ) -> npt.NDArray[np.int32]:
-    """Return which member of its group wrote each report, as an index; -1: none, or ambiguous."""
+    """Return the writer of each report as an index into the group's members; -1: unknown."""
     member = np.full(group_of.size, -1, np.int32)
     numbers, firsts = np.unique(group_of, return_index=True)  # `group_of` ascends
     bounds = pairwise([*firsts.tolist(), group_of.size])
