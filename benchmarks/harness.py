@@ -1,4 +1,4 @@
-"""Common code of benchmarks: command line, rounds in turns, medians, results and tables.
+"""Common code of benchmarks: command line, alternating rounds, medians, results and tables.
 
 Belongs here: reading options before anything starts, keeping the output of measured programs out of
 the benchmark's own, and writing results. Belongs elsewhere: the measurements, their services

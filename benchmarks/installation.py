@@ -207,7 +207,7 @@ class Installation:
         return run_id
 
     def know(self, url: str, group: str) -> None:
-        """Add the group to Dagster's partitions of the assets, as the discovery of groups does."""
+        """Add a Dagster partition for the group, as the sensor that discovers groups does."""
         _graphql(url, ADD_PARTITION, {"key": group})
 
     def wait_for_end(self, run_id: str) -> None:

@@ -8,10 +8,10 @@ listener. Replicas are in two of the three racks, and brokers direct consumers t
 their rack (KIP-392). Members join before records are produced, and every group reads the same
 number of records to the end. So the figures are totals that do not depend on clocks and load.
 
-The group that follows plans begins with the assignment of `uniform`, the newest of Kafka's
-assignors on brokers; it ignores racks. Then the group follows a plan under the policy
-`racks = "prefer"`. A plan needs 20 minutes of history, so earlier samples are made up with the
-arrivals of the first round.
+The group that follows plans begins with the assignment of `uniform`, the default of the assignors
+in Kafka's brokers. `uniform` ignores racks. Then the group follows a plan under the policy
+`racks = "prefer"`. A plan needs 20 minutes of history. Therefore, earlier samples are made up, with
+the arrivals of the first round.
 """
 
 import json
@@ -235,7 +235,7 @@ class Measured:
             ]
             for member in members:
                 stack.enter_context(member)
-            for _ in range(2):  # the last members to join need time to choose their replicas
+            for _ in range(2):  # twice, since a new member needs time to choose a replica
                 wait_until(lambda: self._is_shared_out(members), f"{name} settles")
                 time.sleep(SETTLING_S)
             yield members
@@ -285,9 +285,10 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan that gives members the partitions of their namesakes in `owned`.
+    """Return a plan with the assignment that the group `uniform` has, for the group with plans.
 
-    `owned` has the topics of the group `uniform`.
+    `owned` maps a member's name to its partitions in `uniform`. The groups' members have equal
+    names, and each group has its own copies of the topics.
     """
     topics = topics_of(FOLLOWING)
     alike = dict(zip(topics_of("uniform"), topics, strict=True))

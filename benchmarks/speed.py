@@ -165,7 +165,7 @@ def from_sticky(problem: Problem) -> Problem:
 
 
 def log_normal(problem: Problem) -> Problem:
-    """Return the problem with log-normal lags, so that no hot partition ends the search early."""
+    """Return the problem with log-normal lags, so that no single partition limits the balance."""
     lags = np.random.default_rng(2).lognormal(6, 1, problem.partition_total)
     return replace(problem, weights=lags.astype(np.int64))
 
@@ -263,11 +263,14 @@ def to_bytes(problem: Problem) -> bytes:
 
 
 def peak_memory() -> int:
-    """Return the peak resident bytes of a process that assigns a million partitions by flow."""
+    """Return the peak resident bytes of a process that assigns a million partitions with `sticky`.
+
+    The process solves a flow problem.
+    """
     return apart(_peak_memory)
 
 
 def _peak_memory() -> int:
-    """Run `sticky` on a million partitions with a flow; return this process's peak bytes."""
+    """Run `sticky` on a million partitions; return this process's peak resident bytes."""
     assign("sticky", workloads.half_of_the_topics(1_000_000, 500, 2_000))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -12,7 +12,8 @@ from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
 #: Records/s of each machine: half of them are twice as fast as the others; 1,000 in total.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
-#: Seeds for the order of Zipf's shares, with which `range` overloads two or one of ten members.
+#: Seeds for the order in which partitions get the shares of Zipf's law. With these seeds, `range`
+#: overloads two of ten members, or one.
 _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)

@@ -20,8 +20,9 @@ class Truth:
     Parameters
     ----------
     rates
-        True arrival rates one sample ago, shape (P,). All rates are in records of usual cost per
-        second. The rate of a throttled partition is the rate at which it can be read.
+        True arrival rates at the time of the previous sample, shape (P,). All rates are in records
+        of usual cost per second. The rate of a throttled partition is the rate at which it can be
+        read.
     peak_rates
         The rates at that moment of the next 24 hours with the highest total, shape (P,).
     waiting

@@ -22,7 +22,8 @@ class ScenarioReading(Reading):
         super().__init__(world)
         self.client = CLIENTS[world.scenario.client]
         self._sharing: Sharing = self.client.sharing(world.turns, world.scenario.record_bytes)
-        #: How many of the `waiting` records applications already hold; None: they never hold any.
+        #: Number of `waiting` records that applications received but have not processed. None:
+        #: there are never such records.
         self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
         self._crawls = np.isfinite(world.limits)
 

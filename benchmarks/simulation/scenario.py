@@ -30,7 +30,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Growth:
-    """A topic that grows to a number of partitions."""
+    """A topic that has this number of partitions from `at_s` seconds after the start."""
 
     at_s: float
     topic: int
@@ -116,8 +116,8 @@ class Scenario:
     eager
         Whether all partitions pause at each rebalance, not only those that move.
     events
-        Number of changes to which a planner could react. The goals allow more plans if there are
-        more of these changes.
+        Number of changes to which a planner could react. With each of them, the goals allow more
+        plans.
     """
 
     name: str
