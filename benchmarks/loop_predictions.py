@@ -62,8 +62,8 @@ _WRONG: Final = 0.1
 #: Scenario, client, whether the group gets plans, whether the planner reads reports of work, and
 #: seed. If the client is None, catch-up times are checked; otherwise, costs.
 _Job = tuple[str, str | None, bool, bool, int]
-#: Numbers of predictions and of right predictions. Each row has two labels: `what` was predicted
-#: (catch-up times or costs), and `of` which groups.
+#: Numbers of predictions and of right predictions. Each row has two labels: `what`, the predicted
+#: value (catch-up time or cost), and `of`, the kind of groups.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
 
@@ -236,8 +236,8 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
     """Yield for each decision how many partitions' costs the planner knows, and must know.
 
     `known`: costs that the planner knows, each as an interval; `within`: those whose interval
-    contains the true cost; `must`: costs that the planner must know; `found`: how many of the
-    latter it knows.
+    contains the true cost; `must`: costs that the planner must know; `found`: `must` costs
+    that the planner does know.
     """
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:

@@ -95,7 +95,7 @@ class Labelled:
 
 
 def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = ()) -> Labelled:
-    """Draw a group. Its number is the seed, and chooses the next cause for each next number.
+    """Draw a group. `number` is the seed; the cause is `causes[number % len(causes)]`.
 
     Parameters
     ----------

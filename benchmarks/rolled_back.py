@@ -8,10 +8,10 @@ NAMEs are scenarios. Results are written only if all scenarios were run.
 
 Plans can also do harm in the other scenarios: before costs are known, a plan may move expensive
 partitions to members without room. To check a rollback in such a scenario, the scenario is run
-twice more: once up to and with the plan that was rolled back, and once without it. After that, both
-runs make no decisions. The rollback was wrong if the plan did no harm: if the time above the
-objective is not longer with the plan than without it. This time is measured from the plan until one
-`horizon` after the rollback.
+again twice. In the first run, the plan that was rolled back is the planner's last plan. In the
+second run, the planner stops just before this plan. The rollback was wrong if the time above the
+objective is not longer in the first run than in the second, because then the plan did no harm. This
+time is measured from the plan until one `horizon` after the rollback.
 """
 
 import time

@@ -265,7 +265,7 @@ def to_bytes(problem: Problem) -> bytes:
 def peak_memory() -> int:
     """Return the peak resident bytes of a process that assigns a million partitions with `sticky`.
 
-    The process solves a flow problem.
+    The members' subscriptions differ, so `sticky` must solve a flow problem.
     """
     return apart(_peak_memory)
 

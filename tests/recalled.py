@@ -69,8 +69,8 @@ def recalled(
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
     """Store invented samples of a running group, one for every five minutes before now.
 
-    A slow machine may plan minutes after the last sample, and no records arrive in between. The
-    steps are long so that this gap is short in comparison.
+    A slow machine may plan minutes after the last sample, and no records arrive in between. Samples
+    are five minutes apart so that this gap is short in comparison.
     """
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()

@@ -1,4 +1,4 @@
-"""Records of the plan topic for tests: a key pair, and headers for any value."""
+"""Records of the plan topic for tests: a signing key, signed and unsigned headers, and sending."""
 
 import re
 from datetime import UTC, datetime, timedelta

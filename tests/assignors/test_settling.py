@@ -44,7 +44,11 @@ def racked(seed: int) -> Problem:
 
 
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
-    """Return what settling minimises: the sum of squared shares, then the cross-rack partitions."""
+    """Return two figures that settling minimises, the more important first.
+
+    The sum of squared shares, where a share is a member's number of partitions of one topic; and
+    the number of partitions read across racks.
+    """
     return spread(problem, owner)[2], far(problem, owner)
 
 
@@ -114,7 +118,11 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 
 
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
-    """A second plan moves nothing: no exchange has made a partition of t available to c."""
+    """The second plan for a group moves nothing.
+
+    It would if an exchange in the first plan gave a partition of `t` to a member from which `c`,
+    which reads only `t`, can take it.
+    """
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

@@ -1,4 +1,4 @@
-"""`sticky-lag-aware`: highest load, number of moves, limits, outcome and frontier."""
+"""`sticky-lag-aware`: highest load, number of moves, limits, outcome, and load after each move."""
 
 import random
 from dataclasses import replace
@@ -160,7 +160,7 @@ def test_outcome_has_the_moves_and_the_reason(
 
 
 def test_frontier_has_the_load_by_number_of_moves() -> None:
-    """Each point of the frontier has more moves and a lower highest load than the one before."""
+    """The frontier lists the highest load by number of moves: with more moves, it is lower."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)

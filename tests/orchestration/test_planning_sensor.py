@@ -48,7 +48,7 @@ def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group:
     assert f"2 groups need a plan: {a}, {c}" in sample(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
-    first, second = (a, c) if request.partition_key == a else (c, a)  # newest cohort first
+    first, second = (a, c) if request.partition_key == a else (c, a)  # the newest cohort is first
     assert request.partition_key == first
     assert request.run_config == run_config({first: [first], second: [second]})
     assert f"2 groups: {first}, {second}. {first}: unbalanced: " in request.tags[WHY_TAG]

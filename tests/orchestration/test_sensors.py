@@ -115,7 +115,7 @@ def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: s
 
 
 def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """A withdrawal requested on a page does not wait for the group's next attempt to send."""
+    """A withdrawal requested on a web page does not wait until the group's plan is sent again."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
