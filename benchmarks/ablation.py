@@ -64,7 +64,7 @@ LIMITS: Final = frozenset(
     )
 )
 
-#: Rules by name: the module, its function, and the function that replaces it.
+#: Name of a rule -> (module, name of the rule's function, function that replaces it).
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "producers' batches": ("commits", "_in_batches", _no_partition),
     "throttled partitions": (

@@ -161,7 +161,7 @@ def members(servers: str) -> Iterator[None]:
 
 @contextmanager
 def pages(url: str) -> Iterator[str]:
-    """Serve the web pages so that requests from a proxy may approve plans; yield their address."""
+    """Serve the web pages, for people behind a proxy who approve plans; yield the address."""
     with logins(url) as make:
         engine = create_store_engine(make("fairlead_web"))
         web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})

@@ -164,7 +164,7 @@ class Planner:
         self._before: tuple[float, npt.NDArray[np.int64]] | None = None
 
     def plan(self, sample: Sample) -> None:
-        """Compute a plan from this and the previous sample; publish it if it changes owners."""
+        """Compute a plan from the last two samples. If the plan changes owners, publish it."""
         name, end = self.group.group_id, np.maximum(sample["end"], 0)
         at, before = time.monotonic(), self._before
         self._before = at, end

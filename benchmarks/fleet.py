@@ -103,7 +103,7 @@ def fleet(groups: int) -> Size:
 
 
 def ratios(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return the ratios that have goals."""
+    """Return the ratios of measurements, by name. There is a goal for each of them."""
     small, large = found["small fleet"], found["large fleet"]
     alone, beside = found["small ones alone"], found["small ones beside a giant"]
     return {

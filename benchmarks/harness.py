@@ -126,7 +126,7 @@ def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench
 
 
 def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list[list[T]]:
-    """Call each side once per round, one after the other, so that a busy machine affects all sides.
+    """Call functions alternately, once per round, so that a busy machine slows all of them down.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _NOTHING = 25.0
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure of the planner, and the maximum that it must not exceed."""
+    """A figure of the planner, and its allowed maximum."""
 
     scenario: str
     what: str

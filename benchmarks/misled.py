@@ -22,7 +22,7 @@ _BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for memb
 
 
 def _expensive_elsewhere(share: float) -> Scenario:
-    """Return a scenario in which members are slow if they own other partitions than under `range`.
+    """Return a scenario in which a member is slow if it owns partitions that `range` gives others.
 
     `share` is the part of its speed that a slow member still has.
     """

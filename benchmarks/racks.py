@@ -55,7 +55,7 @@ RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")
 #: The rack of each member of a group. Every rack has two members.
 MEMBERS: Final = (*RACKS, *RACKS)
-#: Map from topic to its number of partitions, and of records per partition in a round.
+#: Topic -> (number of partitions, number of records per partition in a round).
 TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}
 RECORDS: Final = sum(partitions * records for partitions, records in TOPICS.values())
 BYTES: Final = 1_000
@@ -76,7 +76,7 @@ Owned = frozenset[tuple[str, int]]
 
 
 def topics_of(group: str) -> dict[str, tuple[int, int]]:
-    """Return topics like `TOPICS` that only this group reads, so they are empty at first."""
+    """Return the topics that only this group reads: copies of `TOPICS` with names of their own."""
     return {f"{group}-{name}": shape for name, shape in TOPICS.items()}
 
 
@@ -197,7 +197,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let each group read a round of records, and the last group a second one with its plan."""
+        """Let each group read a round of records, and the last group another round under a plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)

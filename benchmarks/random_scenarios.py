@@ -67,8 +67,8 @@ _PARTITIONS: Final = 1200
 _WHOEVER_READS: Final = frozenset(
     {"healthy", "overloaded", "hot partition", "stuck partition", "throttled partition"}
 )
-#: Groups whose members are replaced have at least this number of members, so that all others
-#: together have room for the work of one.
+#: Groups whose members are replaced have at least this number of members, so that the remaining
+#: members have room for the work of an absent member.
 _MANY: Final = 12
 
 

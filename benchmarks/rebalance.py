@@ -1,7 +1,7 @@
 """Duration of a rebalance with plans, compared with `range`: `python -m benchmarks.rebalance`.
 
 Belongs here: the time from the last member's join until every partition is assigned, on a real
-broker, for plan followers and plain consumers in turns. Belongs elsewhere: the benefit of plans
+broker, alternately for plan followers and plain consumers. Belongs elsewhere: the benefit of plans
 (`drain`).
 """
 
@@ -100,7 +100,7 @@ def group(
 
         def join() -> float:
             last = member(members - 1)
-            # Members learn of a join at their next heartbeat, so join at a random time before it.
+            # Members learn of a join at their next heartbeat. Therefore, join at a random moment.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]

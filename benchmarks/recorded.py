@@ -23,10 +23,10 @@ IN_TOPIC, TOPICS_AT_MOST = 50, 100
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of every partition.
 STANDS = 5_000_000
-#: Records that members read from a partition per second: all members of a level group; members of a
-#: skewed group that are at their limit; the other members of a skewed group.
+#: Records per second that a member reads from each partition: LEVEL_S in a level group; in a skewed
+#: group, LIMIT_S if the member is at the limit of its speed, otherwise REST_S.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
-#: In a skewed group, one of this number of members is at its limit.
+#: In a skewed group, one in this number of members reads at the limit of its speed.
 ONE_IN = 10
 
 

@@ -45,8 +45,8 @@ PARTITIONS: Final = 18
 CONSUMERS: Final = 3
 EXPENSIVE: Final = (10.0, 3.0)
 SLOW: Final = 1.5
-#: Number of usual partitions that a consumer must own so that the analysis can distinguish a slow
-#: consumer from expensive partitions.
+#: Number of partitions with usual costs that a consumer must own so that the analysis can
+#: distinguish a slow consumer from expensive partitions.
 USUAL: Final = 6
 #: Seconds of reading before the first sample, seconds between samples, and number of samples.
 WARM_S: Final = 10.0

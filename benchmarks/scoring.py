@@ -50,8 +50,8 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
     """Let the planner diagnose a group at each decision; return whether each diagnosis is right.
 
     Returns diagnoses at complete samples from half an hour after the cause begins, and earlier ones
-    if they led to a plan. Without plans, the only right diagnosis is the cause. With plans, this is
-    so while the cause overloads a member. After that, `recovering` is right, too, until no
+    if they led to a plan. Without plans, the only right diagnosis is the cause. With plans, the
+    same holds while the cause overloads a member. After that, `recovering` is right, too, until no
     partition is behind; then only `healthy` is right.
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)

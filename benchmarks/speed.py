@@ -1,8 +1,8 @@
 """Speed of assignors, compared with Kafka's own assignors in the same run.
 
-Belongs here: which assignors are compared on which problems, and timing both: medians after
-warm-up. Building the input is not timed on either side. Belongs elsewhere: comparing the quality of
-plans (`quality`).
+Belongs here: which assignors are compared on which problems, and timing them: medians after
+warm-up. The time to build the input is not included, neither for Fairlead nor for Kafka. Belongs
+elsewhere: comparing the quality of plans (`quality`).
 """
 
 import json

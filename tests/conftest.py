@@ -98,9 +98,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Pytest's own folder does not work: if root starts pytest, other users have no access to it, and
     Postgres runs as another user.
     """
-    # Tests send Ctrl-C to child processes. In the background of a shell, they would ignore it.
+    # Tests send Ctrl-C to child processes, which ignore it if pytest runs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # until all tests are imported, which stay in memory anyway
+    gc.disable()  # until all tests are imported; they stay in memory anyway
     # By default Dagster gives up on a code server after 60 s, but a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):

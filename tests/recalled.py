@@ -18,8 +18,8 @@ from fairlead.settings import KafkaSettings
 MINUTES: Final = 20
 #: Records per minute that a consumer reads from each partition: if behind (BUSY), or not (IDLE).
 BUSY, IDLE = 30, 6
-#: Earlier commits are invented only for partitions with at least this committed offset, so that
-#: all of them are above 0.
+#: Earlier commits are invented only for partitions with at least this committed offset, so that all
+#: invented offsets are above 0.
 CONSUMED: Final = 2 * MINUTES * BUSY
 #: Records per owned partition. A consumer with more lag is behind.
 BEHIND: Final = 10

@@ -5,9 +5,9 @@ No real planner knows the true rates and speeds.
 There are two oracles, for two objectives. `Minimal` knows the arrivals of the next day and makes
 few moves. It moves partitions as `assignors.relief` does until no member's utilisation exceeds
 `FULL`. This may be more moves than necessary. Therefore, `Minimal` then returns partitions to those
-previous owners that still have room. `Lagging` knows the true speeds, and the rates one sample ago.
-With any number of moves, it balances the records that are unread or will arrive before the next
-decision.
+previous owners that still have room. `Lagging` knows the true speeds, and the rates at the previous
+sample. With any number of moves, it balances the records that are unread or will arrive before the
+next decision.
 """
 
 from dataclasses import replace
@@ -58,8 +58,9 @@ class Minimal(Oracle):
 class Lagging(Oracle):
     """Balances the records that are unread or will arrive before the next decision.
 
-    Arrival rates are those of one sample ago. By default, this oracle plans whenever loads differ
-    by more than 1 %, because waiting for an overload would save moves but increase the time lag.
+    Arrival rates are those at the previous sample. By default, this oracle plans whenever loads
+    differ by more than 1 %, because waiting for an overload would save moves but increase the time
+    lag.
 
     Parameters
     ----------

@@ -85,7 +85,8 @@ class Planner(ByPlans):
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = find_regression(self._question(moment))
-        if found is not None:  # make no plan before the next sample, which confirms or refutes it
+        # Make no plan until the next sample has confirmed or refuted the regression.
+        if found is not None:
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:
             return None

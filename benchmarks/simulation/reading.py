@@ -50,9 +50,9 @@ class ScenarioReading(Reading):
         return most
 
     def processed(self, at: Float64) -> Float64:
-        """Return the offsets up to which P partitions are processed, each at its own time `at`.
+        """Return the offsets up to which P partitions are processed.
 
-        `at` counts steps and may be fractional.
+        `at` has a time for each partition, in steps. It may be fractional.
         """
         before = np.floor(at).astype(np.int64)
         each = np.arange(at.size)

@@ -20,7 +20,7 @@ assignment helps, and make no plan."""
 
 @dataclass(frozen=True)
 class Slow:
-    """A member that has only a share of its speed for a while."""
+    """A member that is slow for a while: only the `share` of its speed remains."""
 
     member: int
     share: float

@@ -118,10 +118,10 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 
 
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
-    """The second plan for a group moves nothing.
+    """A second plan for the same group moves nothing.
 
-    It would if an exchange in the first plan gave a partition of `t` to a member from which `c`,
-    which reads only `t`, can take it.
+    So the first plan has made no exchange after which `c`, which reads only `t`, could take over
+    the partition of `t`.
     """
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}

@@ -1,6 +1,6 @@
 """The data of the documentation's examples: a week of the groups `orders` and `billing`.
 
-The stored bytes are the same each time. Belongs here: events in the groups, and people's actions.
+Every run stores the same bytes. Belongs here: events in the groups, and people's actions.
 The product computes everything else from simulated samples (`simulated`) and stores it. Belongs
 elsewhere: the pages that show the week (`pages`).
 """
@@ -123,7 +123,7 @@ class _Week:
         store.record_findings(diagnosed.findings, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
-        """Sample the group, measure its lag, and decide whether to plan; this takes a minute."""
+        """Sample the group, measure its lag, and decide, a minute later, whether to plan."""
         self.sample(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)

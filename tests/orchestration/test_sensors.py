@@ -63,7 +63,7 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
-    """Two groups of a policy with a cohort get one Dagster partition with the cohort's name."""
+    """Two groups whose policy names a cohort get one Dagster partition, named like the cohort."""
     _, _, other = make_groups(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
