@@ -156,7 +156,7 @@ class Installation:
 
     @contextmanager
     def warm_spark(self) -> Iterator[None]:
-        """Run a warm Spark until the end of the context."""
+        """Until the end of the context, run a Spark server, so that runs need not start Spark."""
         self.run("fairlead", "spark", "up")
         try:
             yield

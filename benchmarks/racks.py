@@ -143,7 +143,7 @@ class RackMember(Member):
 
 
 class Traffic:
-    """Counts traffic from the brokers of a cluster to consumers between two calls."""
+    """Counts traffic from the brokers of a cluster to consumers between two calls of `since`."""
 
     def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
         processes = [broker.process() for broker in cluster.brokers.values()]

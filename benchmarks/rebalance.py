@@ -59,7 +59,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let a last member join and leave, alternately a group without and a group with plans."""
+    """Let one more member join and leave two groups alternately: without plans, and with plans."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (

@@ -48,7 +48,7 @@ def show(
 
 
 def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield a table row for each of Fairlead's assignors and for each assignor compared with it."""
+    """Yield a table row for each of Fairlead's assignors, and for each of Kafka's beside it."""
     for row in rows:
         ours = row.timings[0]
         for timing in row.timings:

@@ -9,7 +9,7 @@ from fairlead.simulation.world import Float64, Int64
 
 #: Seconds that a handler needs to put a record into a queue or a list.
 _QUEUED_S: Final = 1e-5
-#: Share of the work of a flushing application that happens after every N-th record.
+#: Share of its work that a flushing application does in flushes, after every `flush_every` records.
 _FLUSHED: Final = 0.9
 #: Length of a block in seconds. Time that cannot be attributed to records is added up over a block,
 #: and this sum is squared.

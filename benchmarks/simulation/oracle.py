@@ -51,7 +51,7 @@ class Minimal(Oracle):
     foresees = True
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return owners that overload no member; None if there are none, or no move is needed."""
+        """Return owners that overload no member. None: none found, or no move needed."""
         return fewest_moves(problem, truth.peak_rates, truth.speeds, FULL)
 
 

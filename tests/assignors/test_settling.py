@@ -27,7 +27,7 @@ BAND = {"band": 0.0}
 
 
 def racked(seed: int) -> Problem:
-    """Return a random group in which some partitions have owners, and most members racks."""
+    """Return a random group in which some partitions have owners, and most members have racks."""
     rng = random.Random(seed)
     topics = random_topics(rng, most=3, partitions=12)
     owners = {topic: [rng.randrange(6) for _ in range(count)] for topic, count in topics.items()}

@@ -103,7 +103,7 @@ def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> N
 
 
 def test_a_heavy_partition_is_exchanged_for_thousands_of_light_ones() -> None:
-    """20,000 of 30,000 light partitions move. Planning takes at most 40 times as long as with 3,000."""
+    """20,000 of 30,000 light partitions move, in at most 40 times the time for 3,000."""
 
     def heavy_and(light: int) -> Problem:
         return spread_over(

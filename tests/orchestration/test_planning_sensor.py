@@ -108,7 +108,7 @@ def test_groups_without_a_recent_decision_are_planned(
 def test_missing_brokers_skip_one_tick(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the brokers do not answer, a tick is skipped with a message; the next takes a sample."""
+    """If the brokers do not answer, a tick reports this. The next tick takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")

@@ -98,7 +98,7 @@ def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrate
 
 
 def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: str) -> None:
-    """A plan that could not be sent is tried again at the stored time, not earlier.
+    """If a plan could not be sent, the next attempt is at the stored time, not earlier.
 
     Until then, the skip message has that time and the last error.
     """
