@@ -1,4 +1,4 @@
-"""Controllers that remember nothing between decisions: Kafka's assignors, and the published lag-aware algorithm."""
+"""Controllers without state: Kafka's assignors, and the published lag-aware algorithm."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
