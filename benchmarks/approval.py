@@ -50,7 +50,7 @@ Approve = Callable[[StoredPlan], None]
 
 
 def main() -> None:
-    """Measure each way to approve in turn, print, and write approval.json."""
+    """Measure the ways to approve one after another, print, and write approval.json."""
     with (
         harness.measuring(harness.parser(__doc__, rounds=10), RESULTS) as bench,
         installed(SETTINGS) as installation,

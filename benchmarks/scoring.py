@@ -29,8 +29,8 @@ _LASTING = frozenset(
     {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
-#: Seconds after a cause begins. From the first time on, the diagnosis must be right. Until the
-#: second time, it may name a slow member as an alternative explanation.
+#: Seconds after a cause begins. From _SEEN_S on, the diagnosis must be right. Until _OPEN_S, a
+#: diagnosis is also right if it names a slow member as an alternative explanation.
 _SEEN_S: Final = HOUR_S / 2
 _OPEN_S: Final = 2 * HOUR_S
 

@@ -204,7 +204,7 @@ def growth() -> dict[str, float]:
 
 
 def time_ours(name: str, problem: Problem) -> Timing:
-    """Time one of Fairlead's assignors; no run can use cached results of another."""
+    """Time one of Fairlead's assignors. No run can use cached results of another run."""
     taken: list[float] = []
     assignment = assign(name, replace(problem))
     while len(taken) < 3 or (sum(taken) < 1.0 and len(taken) < 20):
@@ -225,7 +225,7 @@ def time_peer(peer: Peer, file: Path) -> Timing:
 
 
 def timing(name: str, taken: list[float], counts: Int64) -> Timing:
-    """Return the timing for the durations of runs, in seconds, and the members' counts."""
+    """Return a timing, given the runs' durations in seconds and the members' partition counts."""
     return Timing(
         name=name,
         seconds=statistics.median(taken),

@@ -24,7 +24,7 @@ class Truth:
         of usual cost per second. The rate of a throttled partition is the rate at which it can be
         read.
     peak_rates
-        The rates at that moment of the next 24 hours with the highest total, shape (P,).
+        The rates at the moment of the next 24 hours when their total is highest, shape (P,).
     waiting
         Number of unread records, shape (P,); 0 for a throttled partition.
     speeds

@@ -99,7 +99,7 @@ class SimulatedReports:
         drawn = np.random.default_rng((self._habit.seed, 4)).random(members)
         self._silent: Mask = np.less(drawn, self._habit.silent)
         self._only_advanced = world.scenario.client in _ONLY_ADVANCED
-        #: Number of steps that the counters include, and the owners in the last of them.
+        #: Number of steps that the counters include, and the owners in the last of these steps.
         self._done = 0
         self._owner: Int32 = np.full(partitions, -1, np.int32)
         #: For each consumer: token (a new one at each start), time of its last start, and the

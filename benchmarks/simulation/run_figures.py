@@ -15,7 +15,7 @@ WARM_UP_S = 6 * 3600.0
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Figures of a run. Time lags are counted after the warm-up, changes during the whole run.
+    """Figures of a run. Time lags are measured after the warm-up, changes during the whole run.
 
     Parameters
     ----------

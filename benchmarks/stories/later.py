@@ -64,7 +64,7 @@ class _Workers(Scene):
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "_Workers":
-        """Simulate minutes; before each, divide the members' time among their partitions."""
+        """Simulate minutes. Before each minute, divide members' time among their partitions."""
         if not minutes:
             super().run(0, sampled=sampled)
         for _ in range(minutes):

@@ -74,7 +74,7 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
 def test_discovery_removes_nothing_during_a_run(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:
-    """Discovery does not remove a partition while a run may still read its range of partitions."""
+    """During a run, discovery removes no Dagster partition: the run may cover a range of them."""
     (a,) = make_groups("a")
     pipeline.know("vanished")
     leave_run(pipeline, job)
