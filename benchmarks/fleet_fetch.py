@@ -47,8 +47,8 @@ UNCOMMITTED = 0.02  # share of partitions without a committed offset
 RECORDS = 10  # maximum number of records per partition
 DEADLINE_S = 120.0
 
+#: (group, topic, partition) -> lag, or None without a committed offset.
 Lags = dict[tuple[str, str, int], int | None]
-"""Group, topic and partition to lag; None: no committed offset."""
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ def _turned(seed: int) -> Scenario:
     return replace(before, name="turned", what=what, traffic=traffic)
 
 
+#: Name -> function that returns the scenario for a seed. The seed matters only for `turned`: there,
+#: load shifts to the partitions that the first plan under this seed has moved.
 MISLED: Final[Mapping[str, Callable[[int], Scenario]]] = MappingProxyType(
     {
         "dear-abroad-50": lambda _: _expensive_elsewhere(0.5),
@@ -72,4 +74,3 @@ MISLED: Final[Mapping[str, Callable[[int], Scenario]]] = MappingProxyType(
         "turned": _turned,
     }
 )
-"""Scenarios by name, each for one seed, because the shift of load depends on that seed's plan."""

@@ -60,9 +60,9 @@ LEAST_RECORDS: Final = 20
 #: by more than this factor.
 FAR: Final = 1.25
 SETTLES_S: Final = 600.0
+#: `Load.utilisation` of groups without plans (QUIET), and of groups that get plans (BUSY). The
+#: measured utilisation is higher, because sleeps take longer on a busy machine.
 QUIET, BUSY = 0.3, 0.75
-"""`Load.utilisation` of groups without plans, and of groups that get plans. The measured
-utilisation is higher, because sleeps take longer on a loaded machine."""
 #: Number of ways to read records that are measured at the same time.
 TOGETHER: Final = 3
 CLOSED: Final = (

@@ -13,9 +13,9 @@ from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.report_habit import ReportHabit
 from benchmarks.simulation.traffic import Traffic
 
+#: What a planner should do. `healthy`: make no plan. `steady`: make one plan that lasts.
+#: `changing`: follow changes. `hopeless`: report that no assignment helps, and make no plan.
 Kind = Literal["healthy", "steady", "changing", "hopeless"]
-"""What a planner should do: make no plan; make one plan that lasts; follow changes; report that no
-assignment helps, and make no plan."""
 
 
 @dataclass(frozen=True)
