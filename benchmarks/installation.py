@@ -89,7 +89,7 @@ class Installation:
         self.warehouse = str(place / "warehouse")
         self.url = sandbox.postgres.url("fairlead")
         self._dagster_url = sandbox.postgres.url("dagster")
-        #: `spark.master` for commands and runs; "auto" uses a warm Spark if one is running.
+        #: `spark.master` for commands and runs; "auto" uses a running Spark server if there is one.
         self.spark = "auto"
         place.joinpath("fairlead.toml").write_text(
             SETTINGS.format(folder=place, servers=servers, url=self.url) + settings

@@ -262,7 +262,7 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 
 
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
-    """Return each member's partitions, and their shares of its records at the limit of its speed.
+    """Return each member's partitions, with their shares of the records read at full speed.
 
     The shares are in a dict: last step of a two-minute interval -> each partition's share of the
     records that the member read in the interval. It has only intervals in which the member was at

@@ -48,7 +48,7 @@ def show(
 
 
 def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield a table row for each of Fairlead's assignors, and for each of Kafka's beside it."""
+    """Yield a row for each Fairlead assignor, and for each Kafka assignor compared with it."""
     for row in rows:
         ours = row.timings[0]
         for timing in row.timings:

@@ -33,8 +33,8 @@ class Meters:
         self._habit = habit
         self._rng = np.random.default_rng((habit.seed, 1))
         members = world.speeds.shape[1]
-        #: For each partition: the sum of the times of its records, and the sum of their squares,
-        #: under all of its owners.
+        #: For each partition, over all of its owners: sum of the times of records, and sum of the
+        #: squared times.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
         #: Seconds that each consumer waited for records, and number of polls that returned records.

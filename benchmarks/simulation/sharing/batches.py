@@ -27,7 +27,7 @@ class Batches(Chunks):
         return np.bincount(partition, records, self._partitions).astype(np.float64)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched chunks of partitions. If `handed_out`, also drop those applications hold."""
+        """Drop fetched chunks of partitions. If `handed_out`, also those held by applications."""
         goes = partitions[self._partition]
         self._keep(~goes if handed_out else ~goes | self._held())
 
