@@ -10,10 +10,10 @@ A partition's cost is the time that one of its records takes. It is a multiple o
 by arrival rates, over connected partitions: two partitions are connected if they had an owner in
 common, or if a chain of such pairs links them.
 
-Costs can be computed only if the mix of an owner's records changes while the owner is at the limit
-of its speed. Therefore, the planner must know a partition's cost only if, in the last hour, its
-owner was at the limit of its speed for at least two intervals of two minutes, and the partition's
-share of the owner's records in one of these intervals was at least twice its share in another.
+The planner must know a partition's cost only if the mix of its owner's records changed while the
+owner was at the limit of its speed: in the last hour, the owner was at the limit in at least two
+intervals of two minutes, and the partition's share of the owner's records in one of these intervals
+was at least twice its share in another.
 """
 
 from collections import Counter
