@@ -2,11 +2,12 @@
 
 Belongs here: switching one rule off, or changing one constant by a third, and counting wrong
 diagnoses. Belongs elsewhere: groups from public reports (`stories`), random groups
-(`random_scenarios`), and closed loops (`loop`).
+(`random_scenarios`), and closed loops, in which plans change a simulated group (`loop`).
 
-A rule is switched off by replacing its function with one that finds nothing. Constants are all
-numbers at module level. Each is raised and lowered by a third in every module that imports it.
-Closed loops take minutes per change, so `--loops` runs them only for rules, not for constants.
+To switch off a rule, its function is replaced with one that never applies the rule. Constants are
+all numbers at module level. Each constant is raised and lowered by a third in every module that
+imports it. Closed loops take minutes per change, so `--loops` runs them only for rules, not for
+constants.
 """
 
 import ast
@@ -39,7 +40,7 @@ from benchmarks.stories.__main__ import mark as mark_story
 from fairlead.domain import analysis
 
 RESULTS: Final = Path(__file__).with_name("ablation.json")
-#: For each kind of random groups: whether they are "real" (`random_scenarios`), and their number.
+#: For each kind of random groups: the argument `real` of `random_scenario`, and number of groups.
 GROUPS: Final = {"plain groups": (False, 6), "real groups": (True, 3)}
 #: Scenarios that closed loops omit because they are the slowest.
 _SLOW: Final = frozenset(("wander", "hundreds", "heavy-chunks"))
@@ -51,8 +52,8 @@ def _no_partition(of: Any, *_: Any, **__: Any) -> Any:
     return np.zeros(getattr(of, "series", of).partitions, dtype=bool)
 
 
-#: Constants that are not tuned: unit conversions, limits of floats, of memory and of the length of
-#: messages, Kafka's defaults, and values that the interface of `fairlead decide` fixes.
+#: Constants that are not tuned: unit conversions; limits for floats, for memory and for the length
+#: of messages; Kafka's defaults; and values that are part of the interface of `fairlead decide`.
 LIMITS: Final = frozenset(
     (
         *("AUTO_COMMIT_S", "DAY_S", "WEEK_S", "_GIGABYTE", "NINE_IN_TEN", "_MEDIAN_CHI2"),
@@ -63,7 +64,7 @@ LIMITS: Final = frozenset(
     )
 )
 
-#: Rules by name: the module, its function, and the function that replaces it.
+#: Name of a rule -> (module, name of the rule's function, function that replaces it).
 RULES: Final[dict[str, tuple[str, str, Callable[..., Any]]]] = {
     "producers' batches": ("commits", "_in_batches", _no_partition),
     "throttled partitions": (
@@ -153,7 +154,9 @@ def variants() -> list[Variant]:
 
 
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
-    """Apply a change; return the stories with wrong answers, and the shares of wrong diagnoses.
+    """Apply a change; return the stories answered wrongly, and the shares of wrong diagnoses.
+
+    Stories are groups from public reports. The shares are those of random groups.
 
     With `loops`, also return the results of the closed loops (`_loops`).
     """
@@ -174,7 +177,7 @@ def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
 
 
 def _loops() -> dict[str, Any]:
-    """Run the closed loops except the slowest; return the missed goals and `over_objective`.
+    """Run the closed loops except the slowest; return the goals not met, and `over_objective`.
 
     `over_objective`: how many minutes partitions had a time lag above the objective, summed over
     all partitions and scenarios.

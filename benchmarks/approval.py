@@ -1,11 +1,12 @@
 """Time from an approval to the record in the plan topic: `python -m benchmarks.approval`.
 
-Belongs here: storing one plan per round; approving it by SQL, a command, a Dagster job or a web
-page while `dagster dev` runs; printing, and writing approval.json. Belongs elsewhere: making plans,
-or whether consumers follow them (`reaction`).
+Belongs here: storing one plan per measurement; approving it by SQL, a command, a Dagster job or a
+web page while `dagster dev` runs; printing, and writing approval.json. Belongs elsewhere: making
+plans, or whether consumers follow them (`reaction`).
 
-The sensor ticks at fixed intervals, so rounds begin at random moments. An approval's time comes
-from the database, a record's time from the record. Database and broker are on the same machine.
+The sensor that publishes plans ticks at fixed intervals. Therefore, each plan is approved at a
+random moment between ticks. An approval's time comes from the database, a record's time from the
+record. Database and broker are on the same machine.
 """
 
 import random
@@ -39,17 +40,17 @@ from tests.stored import plan_history
 RESULTS: Final = Path(__file__).with_name("approval.json")
 GROUP, TOPIC, MEMBERS, PARTITIONS = "approval", "records", ("one", "two"), 4
 SETTINGS: Final = f'discovery.include = ["{GROUP}"]\n'
-#: Goals in seconds: maximum of the median of ten rounds, and maximum of a single round.
+#: Goals in seconds: maximum of the median of ten measurements, and maximum of any measurement.
 MEDIAN_S, LONGEST_S = 20.0, 40.0
 SECRET: Final = "s" * 40
-#: Seconds between two ticks of the sensor; rounds begin at a random moment between ticks.
+#: Seconds between two ticks of the sensor.
 INTERVAL_S: Final = 15.0
 
 Approve = Callable[[StoredPlan], None]
 
 
 def main() -> None:
-    """Measure each way to approve in turn, print, and write approval.json."""
+    """Measure the ways to approve one after another, print, and write approval.json."""
     with (
         harness.measuring(harness.parser(__doc__, rounds=10), RESULTS) as bench,
         installed(SETTINGS) as installation,
@@ -129,7 +130,7 @@ def measured(store: PlanStore, topic: PlanTopic, approve: Approve) -> float:
 
 
 def proposed(store: PlanStore) -> StoredPlan:
-    """Store a plan that waits for approval. Plans give partition 0 to the two members in turns."""
+    """Store a plan that waits for approval. It moves partition 0 from one member to the other."""
     halves = np.split(np.arange(PARTITIONS, dtype=np.int32), 2)
     turn = len(plan_history(store, GROUP)) % 2
     owned = {name: {TOPIC: halves[(turn + place) % 2]} for place, name in enumerate(MEMBERS)}
@@ -160,7 +161,7 @@ def members(servers: str) -> Iterator[None]:
 
 @contextmanager
 def pages(url: str) -> Iterator[str]:
-    """Serve the web pages so that requests from a proxy may approve plans; yield their address."""
+    """Serve the web pages, for people behind a proxy who approve plans; yield the address."""
     with logins(url) as make:
         engine = create_store_engine(make("fairlead_web"))
         web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})

@@ -114,7 +114,7 @@ class Recorder(ByAssignor):
 
 
 def draw(report: dict[str, Any], path: Path = PLOT) -> None:
-    """Draw curves of the worst time lag and the moves so far, from `fairlead backtest --json`."""
+    """Draw the worst time lag and the total of moves over time, from `fairlead backtest --json`."""
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
 

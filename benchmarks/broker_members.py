@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
-#: Seconds between two polls of a consumer: a change is recorded at most this much too late.
+#: Seconds between two polls of a consumer. A change is recorded at the next poll.
 TURN_S: Final = 0.01
 #: Seconds after which waiting for consumers fails.
 DEADLINE_S: Final = 240.0
@@ -65,7 +65,7 @@ class Members:
     servers
         Addresses of brokers.
     seats
-        The consumers, which are distributed to the processes in turns.
+        The consumers, which are distributed round-robin to the processes.
     processes
         Number of processes.
     config

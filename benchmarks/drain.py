@@ -39,16 +39,16 @@ RESULTS: Final = Path(__file__).with_name("drain.json")
 PLOT: Final = DOCS / "followers.svg"
 
 TOPICS, PARTITIONS, CONSUMERS = 3, 8, 6
+#: Number of records per second that one consumer can process.
 CONSUMER_RATE: Final = 60.0
-"""Records a second that one consumer can process."""
+#: Arrivals, divided by the capacity of all consumers.
 LOAD: Final = 0.85
-"""Arrivals, divided by the capacity of all consumers."""
+#: Exponent of the Zipf distribution of arrivals over partitions.
 SKEW: Final = 0.6
-"""Exponent of the Zipf distribution of arrivals over partitions."""
 SECONDS: Final = 120.0
+#: Seconds from the start when one consumer of each group restarts. Without these restarts, groups
+#: without plans would have no rebalance, and their assignors would never run.
 RESTARTS: Final = (30.0, 75.0)
-"""Seconds from the start at which a consumer of every group restarts. Without such rebalances, the
-assignors that use no plans would never act."""
 SAMPLE_S: Final = 3.0
 PLAN_S: Final = 15.0
 HORIZON_S: Final = 30.0
@@ -71,8 +71,8 @@ LINES: Final = {
     "lag-aware, direct": ("lag-aware, without plans", "-."),
     "plans": ("Fairlead", "-"),
 }
+#: A row of the table of samples.
 Sample = Mapping[str, Any]
-"""A row of the table of samples."""
 
 
 @dataclass
@@ -164,7 +164,7 @@ class Planner:
         self._before: tuple[float, npt.NDArray[np.int64]] | None = None
 
     def plan(self, sample: Sample) -> None:
-        """Compute a plan from this and the previous sample; publish it if it changes owners."""
+        """Compute a plan from the last two samples. If the plan changes owners, publish it."""
         name, end = self.group.group_id, np.maximum(sample["end"], 0)
         at, before = time.monotonic(), self._before
         self._before = at, end

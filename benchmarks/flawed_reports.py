@@ -1,7 +1,8 @@
 """Diagnoses of random groups whose reports of work have flaws.
 
-`python -m benchmarks.flawed_reports` diagnoses each group twice for the same arrivals: with its
-reports and without them.
+Consumers report how long they processed records; some of these reports are missing, outdated or
+false. `python -m benchmarks.flawed_reports` diagnoses each group twice, with equal arrivals: once
+with its reports and once without them.
 
 Belongs here: counting by cause and by flaw, and the goals. Belongs elsewhere: drawing random groups
 (`random_scenarios`), deciding whether a diagnosis is right (`scoring`).
@@ -21,7 +22,7 @@ from benchmarks.scoring import Marked, mark
 
 RESULTS: Final = Path(__file__).with_name("flawed_reports.json")
 SEED: Final = 1
-#: Number of the group, whether its consumers report, and its diagnoses.
+#: Number of the group, whether its reports were used, and its diagnoses.
 Result = tuple[int, bool, list[Marked]]
 
 

@@ -103,7 +103,7 @@ def fleet(groups: int) -> Size:
 
 
 def ratios(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return the ratios that have goals."""
+    """Return the ratios of measurements, by name. There is a goal for each of them."""
     small, large = found["small fleet"], found["large fleet"]
     alone, beside = found["small ones alone"], found["small ones beside a giant"]
     return {
@@ -117,8 +117,8 @@ def ratios(found: Mapping[str, Any]) -> dict[str, float]:
 
 def surrounded(measure: Measure, sizes: list[Size], cores: int) -> dict[str, Any]:
     """Start a Postgres and Spark, then run a measurement with them."""
-    # Restrict the CPUs, because Spark on one core would use two: for the JVM, and for its Python
-    # workers.
+    # Restrict the CPUs, because Spark on one core would use two: one for the JVM, and one for its
+    # Python workers.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with surroundings(cores) as (warehouse, url):
         build_session(load_settings().spark).range(1).count()
@@ -221,7 +221,7 @@ def write(warehouse: Warehouse, sizes: list[Size]) -> GroupSnapshot:
 
 
 def remember(url: str, snapshot: GroupSnapshot) -> None:
-    """Store findings as if the fleet had been planned before: capacities of half of its members."""
+    """Store the capacities of half of the members, as if the fleet had been planned before."""
     at = snapshot.snapshot_at - timedelta(minutes=15)
     speed = Capacity(200.0, measured=True, at=at.timestamp())
     found = {

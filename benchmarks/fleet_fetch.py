@@ -1,7 +1,7 @@
 """Time to read all lags, compared with Kafka's own tool: `python -m benchmarks.fleet_fetch`.
 
-Belongs here: a cluster with many groups; reading the lag of all groups with Fairlead and with
-Kafka's consumer-group tool in turns; comparing the lags of each partition; printing, and writing
+Belongs here: a cluster with many groups; reading the lag of all groups alternately with Fairlead
+and with Kafka's consumer-group tool; comparing the lags of each partition; printing, and writing
 fleet_fetch.json. Belongs elsewhere: planning a fleet (`fleet`).
 
 There are three brokers, because one process cannot open enough files for all partitions.
@@ -47,8 +47,8 @@ UNCOMMITTED = 0.02  # share of partitions without a committed offset
 RECORDS = 10  # maximum number of records per partition
 DEADLINE_S = 120.0
 
+#: (group, topic, partition) -> lag, or None without a committed offset.
 Lags = dict[tuple[str, str, int], int | None]
-"""Group, topic and partition to lag; None: no committed offset."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Result:
     groups, live, partitions
         Number of all groups, of groups with members, and of all partitions of all groups.
     our, snapshot_s, lag_s
-        Fairlead's total time; its part for connecting and fetching; its part for Parquet and Spark.
+        Fairlead's total time, and two parts of it: connecting and fetching; Parquet and Spark.
     spread_s
         Time between the first and the last offset that a snapshot reads.
     tool_s, tool_start_s
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def measure(servers: str, spark: SparkSession, place: Path, groups: int, bench: Bench) -> Result:
-    """Let Fairlead and Kafka's tool read all lags in turns; raise an error if lags differ."""
+    """Let Fairlead and Kafka's tool read all lags alternately; raise an error if lags differ."""
 
     def turn(number: int) -> tuple[Round, float, float]:
         ours = by_fairlead(servers, spark, place / f"warehouse-{number}", groups)

@@ -1,4 +1,4 @@
-"""Common code of benchmarks: command line, rounds in turns, medians, results and tables.
+"""Common code of benchmarks: command line, alternating rounds, medians, results and tables.
 
 Belongs here: reading options before anything starts, keeping the output of measured programs out of
 the benchmark's own, and writing results. Belongs elsewhere: the measurements, their services
@@ -126,7 +126,7 @@ def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench
 
 
 def in_turns(rounds: int, *sides: Callable[[int], T], warm_ups: int = 0) -> list[list[T]]:
-    """Call each side once per round, one after the other, so that a busy machine affects all sides.
+    """Call functions alternately, once per round, so that a busy machine slows all of them down.
 
     Parameters
     ----------

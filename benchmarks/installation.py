@@ -89,7 +89,7 @@ class Installation:
         self.warehouse = str(place / "warehouse")
         self.url = sandbox.postgres.url("fairlead")
         self._dagster_url = sandbox.postgres.url("dagster")
-        #: `spark.master` for commands and runs; "auto" uses a warm Spark if one is running.
+        #: `spark.master` for commands and runs; "auto" uses a running Spark server if there is one.
         self.spark = "auto"
         place.joinpath("fairlead.toml").write_text(
             SETTINGS.format(folder=place, servers=servers, url=self.url) + settings
@@ -156,7 +156,7 @@ class Installation:
 
     @contextmanager
     def warm_spark(self) -> Iterator[None]:
-        """Run a warm Spark until the end of the context."""
+        """Until the end of the context, run a Spark server, so that runs need not start Spark."""
         self.run("fairlead", "spark", "up")
         try:
             yield
@@ -207,7 +207,7 @@ class Installation:
         return run_id
 
     def know(self, url: str, group: str) -> None:
-        """Add the group to Dagster's partitions of the assets, as the discovery of groups does."""
+        """Add a Dagster partition for the group, as the sensor that discovers groups does."""
         _graphql(url, ADD_PARTITION, {"key": group})
 
     def wait_for_end(self, run_id: str) -> None:

@@ -1,16 +1,16 @@
 """Accuracy of `fairlead keys` on topics whose keys are known: `python -m benchmarks.keys`.
 
 Belongs here: writing topics with known keys to a real broker; comparing estimates with the truth
-(shares, intervals, loads after adding partitions, time lags); the cost of sampling a large topic.
-Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
+(shares of keys, their confidence intervals, loads after adding partitions, time lags); the cost of
+sampling a large topic. Prints the tables of `docs/measurements.md`. Belongs elsewhere: tests.
 
 The printed figures have these goals:
 
 1. For samples of 50,000 from topics of 1,000,000 records (Zipf 0.8, Zipf 1.1, one key with 31 %,
    uniform): the estimated shares of the ten heaviest keys are within 2 percentage points, and nine
-   in ten intervals contain the true share.
-2. The predicted load of each of 24 or 18 partitions is within 5 % of the true load. One topic of 24
-   partitions is really written and counted; for the others, murmur2 computes the true load.
+   in ten confidence intervals contain the true share.
+2. For 24 and for 18 partitions, the predicted load of each partition is within 5 % of the load
+   computed with murmur2. For one topic of 24 partitions, records are also counted on the broker.
 3. The predicted time lag with 24 partitions is within 20 % of that of a simulated group.
 4. Sampling a topic of 10,000,000 records takes at most 10 s and 200 MB in the client. Spark gets
    the same result.
@@ -106,7 +106,7 @@ def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShare
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
-    """Return the number of records in each partition if murmur2 of keys chooses the partition."""
+    """Return the number of records in each partition if a key's murmur2 hash sets its partition."""
     place = np.array([partition_of(named(key), partitions) for key in range(KEYS)])
     return np.bincount(place[keys], minlength=partitions)
 
@@ -118,7 +118,10 @@ def show(line: str) -> None:
 
 
 def shares(settings: Settings, servers: str) -> None:
-    """Print the errors of shares, intervals, loads and time lags in `SAMPLES` samples."""
+    """Print how far estimates from `SAMPLES` samples are from the truth, for each topic.
+
+    The estimates are shares of keys with confidence intervals, loads of partitions, and time lags.
+    """
     show("| topic | records | worst share, points | intervals | load of 24 | 18 | time lag |")
     for name in TOPICS:
         keys = draw(name)

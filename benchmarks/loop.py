@@ -101,7 +101,7 @@ def measure(name: str) -> list[dict[str, Any]]:
 
 
 def how(seconds: float) -> dict[str, Any]:
-    """Return the parameters of the measurement; `seconds` is its duration."""
+    """Describe how loop.json was measured: command, settings, and the duration `seconds`."""
     return {
         "command": "make bench-loop",
         "hours": HOURS,

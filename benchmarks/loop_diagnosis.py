@@ -20,7 +20,8 @@ _GOAL: Final = 0.95
 def measure(seed: int, each: Callable[..., Iterable[list[Marked]]] = map) -> list[dict[str, Any]]:
     """Return the shares of right diagnoses for plain and real groups (see `random_scenarios`).
 
-    Each group is diagnosed with and without plans, and with and without reports of work.
+    Each group is diagnosed in four runs: with and without plans, and with and without consumers'
+    reports of how long they processed records.
 
     Parameters
     ----------

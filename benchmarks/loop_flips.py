@@ -20,14 +20,15 @@ from fairlead.simulation.loop import Cadence
 #: Number of groups for each client; every second group is unbalanced.
 GROUPS: Final = 25
 CLIENTS: Final = ("proportional", "kafka-python", "confluent-kafka", "aiokafka getmany")
-#: Length of a run. Causes begin in the first two hours, and diagnoses of the last hour are counted.
+#: Length of a run. If a group falls behind, it does so in the first two hours. Only diagnoses of
+#: the last hour are compared.
 _HOURS: Final = 4.0
 _CADENCE: Final = Cadence(sample_s=60.0, decision_s=60.0)
 _SHARE: Final = 0.1
 
 
 def measure(seed: int) -> list[dict[str, Any]]:
-    """Diagnose each group every minute; count the groups with different diagnoses in an hour."""
+    """Diagnose each group every minute; count those with more than one diagnosis in an hour."""
     return [
         {
             "client": with_reports(client) if reports else client,
@@ -40,7 +41,7 @@ def measure(seed: int) -> list[dict[str, Any]]:
 
 
 def _numbers() -> list[int]:
-    """Return the numbers of the random groups to use: healthy and unbalanced ones in turns."""
+    """Return the numbers of the random groups to use, alternately healthy and unbalanced ones."""
     turns = range((GROUPS + 1) // 2)
     kinds = (CAUSES.index("healthy"), CAUSES.index("unbalanced"))
     return [turn * len(CAUSES) + kind for turn in turns for kind in kinds][:GROUPS]
@@ -56,7 +57,7 @@ def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    """Return the goals: at most a tenth of the groups have different diagnoses."""
+    """Return the goals: at most a tenth of the groups get more than one diagnosis."""
     return [
         Goal(f"steady, {row['client']}", "groups that flip", row["flip"], _SHARE * row["groups"])
         for row in rows

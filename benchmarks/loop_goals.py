@@ -20,14 +20,14 @@ from benchmarks.simulation.registry import (
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
-#: Every goal allows time lags above the objective for this long, in minutes summed over all
-#: partitions: 0.01 % of the 42 hours of 100 partitions.
+#: Minutes, summed over all partitions. Every goal for the time above the objective allows at least
+#: this: 0.01 % of the 42 hours of 100 partitions.
 _NOTHING = 25.0
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure of the planner, and the maximum that it must not exceed."""
+    """A figure of the planner, and its allowed maximum."""
 
     scenario: str
     what: str
@@ -57,7 +57,7 @@ def goals(rows: Sequence[Mapping[str, Any]]) -> list[Goal]:
 
 
 def with_reports(name: str) -> str:
-    """Return the name that a measurement has if the planner reads reports of work."""
+    """Return the name of a measurement in which the planner reads consumers' reports of work."""
     return f"{name}, reports"
 
 

@@ -6,11 +6,14 @@ elsewhere: predicting (`fairlead.domain.analysis`), diagnoses (`loop_diagnosis`)
 A predicted catch-up time is checked only if nothing changes until then: no plan arrives, no member
 joins or leaves, and the load of members that are behind varies by at most `_STEADY`.
 
-Costs are multiples of a median. Partitions that have had a common owner, directly or through other
-partitions, share a median, weighted by their rates. The planner must know the cost of a partition
-if two conditions are true. In the last hour, there were two-minute intervals in which its owner was
-at the limit of its speed. And in one of these intervals, the partition's share of the owner's
-records was at least twice its share in another of them.
+A partition's cost is the time that one of its records takes. It is a multiple of a median, weighted
+by arrival rates, over connected partitions: two partitions are connected if they had an owner in
+common, or if a chain of such pairs links them.
+
+The planner must know a partition's cost only if the mix of its owner's records changed while the
+owner was at the limit of its speed: in the last hour, the owner was at the limit in at least two
+intervals of two minutes, and the partition's share of the owner's records in one of these intervals
+was at least twice its share in another.
 """
 
 from collections import Counter
@@ -37,33 +40,36 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: If members have this share of their speed unused, a prediction for them is right if its
-#: error is at most the share `_NEAR` of the true time, or `_SAMPLES` intervals between samples. For
-#: other members, a prediction is right if the predicted interval contains the true time.
+#: If the members that are behind have at least this share of their speed unused, a predicted time
+#: is right if its error is at most `_NEAR` (a share of the true time) or `_SAMPLES` (intervals
+#: between samples). Otherwise, a prediction is right if the predicted interval contains the true
+#: time.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2
 _STEADY: Final = 0.05
-#: Seconds. A group that does not catch up within this time counts as never catching up.
+#: Seconds. If a group has not caught up after this time, it is regarded as never catching up.
 _NEVER_S: Final = 6 * 3600.0
 _STRETCH_S, _SEEN_S, _FULL, _TWOFOLD = 120.0, 3600.0, 0.995, 2.0
-#: The cost must be known only for partitions with at least this share of their owner's records.
+#: The planner must know a partition's cost only if the partition has at least this share of its
+#: owner's records.
 _SMALL: Final = 0.02
 #: Scenarios and clients with which costs are checked.
 _COSTLY: Final = ("heavy", "own-costs", "slow-and-dear", "skew")
 _CLIENTS: Final = ("proportional", "confluent-kafka", "aiokafka", "kafka-python")
 _COSTLY_HOURS, _HOURS, _CHANGING_HOURS = 3.0, 12.0, 30.0
 _WRONG: Final = 0.1
-#: Scenario, client, whether the group gets plans, whether it reports work, and seed. With a client,
-#: costs are checked; with None, catch-up times.
+#: Scenario, client, whether the group gets plans, whether the planner reads reports of work, and
+#: seed. If the client is None, catch-up times are checked; otherwise, costs.
 _Job = tuple[str, str | None, bool, bool, int]
-#: Counts of predictions and of right ones. `what` is the predicted value, `of` the kind of groups.
+#: Numbers of predictions and of right predictions. Each row has two labels: `what`, the predicted
+#: value (catch-up time or cost), and `of`, the kind of groups.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
 
 
 def measure(seed: int, each: Callable[..., Iterable[Rows]] = map) -> Rows:
-    """Run all groups; count their predictions and how many of these come true.
+    """Run all groups; count the predictions, and how many of them are right.
 
     Parameters
     ----------
@@ -106,7 +112,7 @@ def goals(rows: Rows) -> list[Goal]:
 def _summed(
     rows: Iterable[dict[str, Any]], by: Callable[[dict[str, Any]], Key]
 ) -> dict[Key, Counter[str]]:
-    """Add up the counts of the rows for which `by` returns the same key."""
+    """Group rows by the key that `by` returns, and add up the counts of each group of rows."""
     total: dict[Key, Counter[str]] = {}
     for row in rows:
         counts = {name: row[name] for name in row.keys() - {"what", "of"}}
@@ -122,7 +128,7 @@ _GOALS: Final = (
 
 
 def _counted(job: _Job) -> Rows:
-    """Run a group; count its predictions and the right ones."""
+    """Run a group; return rows with the numbers of its predictions and of the right ones."""
     name, client, planned, reports, seed = job
     what = SCENARIOS[name] if client is None else replace(SCENARIOS[name], client=client)
     hours = _CHANGING_HOURS if what.kind == "changing" else _HOURS
@@ -136,11 +142,10 @@ def _counted(job: _Job) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Future:
-    """What happens after each step of a run.
+    """When partitions are behind in a run, and when they have caught up.
 
-    `any_behind`: whether any partition is behind at each step. `in_time_at`: for each step, the
-    first step, not before it, at which a period of at least `STAYS_S` begins in which no partition
-    is behind.
+    `any_behind`: whether any partition is behind at each step. `in_time_at`: for each step, this
+    step or the first later one from which no partition is behind for at least `STAYS_S`.
     """
 
     ran: ScenarioRun
@@ -150,7 +155,7 @@ class _Future:
 
     @classmethod
     def of(cls, ran: ScenarioRun) -> "_Future":
-        """Compute the future from a run; throttled and stuck partitions are ignored."""
+        """Compute these values from a run; throttled and stuck partitions are ignored."""
         world = ran.world
         ill = np.isfinite(world.limits).any(axis=0) | world.uncommitted.any(axis=0)
         behind = np.where(ill, 0.0, ran.time_lags())
@@ -162,9 +167,9 @@ class _Future:
         return cls(ran, any_behind, np.minimum.accumulate(found[::-1])[::-1], behind)
 
     def happens_s(self, step: int) -> tuple[float, float]:
-        """Return the seconds until all partitions have caught up, and until owners change.
+        """Return two times after a step: until all partitions have caught up, until owners change.
 
-        The first is inf if owners change before partitions have caught up.
+        Both are in seconds. If owners change first, the first time is inf.
         """
         world = self.ran.world
         changes = [round(handover.at_s / world.step_s) for handover in self.ran.handovers]
@@ -174,9 +179,9 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return minimum and range of the spare speed between two steps, as shares of the speed.
+        """Return minimum and range of the unused speed of members, from `step` to `last`.
 
-        Only members that are behind at `step` count.
+        Both are shares of a member's speed. Only members that are behind at `step` are included.
         """
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
@@ -228,10 +233,11 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Yield for each decision the numbers of known, of right and of required costs.
+    """Yield for each decision how many partitions' costs the planner knows, and must know.
 
-    A known cost is right (`within`) if its interval contains the true cost. `must` is the number of
-    costs that the planner must know, and `found` is how many of these costs it knows.
+    `known`: costs that the planner knows, each as an interval; `within`: those whose interval
+    contains the true cost; `must`: costs that the planner must know; `found`: `must` costs
+    that the planner does know.
     """
     world, stretches = ran.world, _stretches(ran)
     for at, decision in planner.decisions:
@@ -256,10 +262,11 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 
 
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
-    """Return each member's partitions, and their shares of the records that it read at its limit.
+    """Return each member's partitions, with their shares of the records read at full speed.
 
-    The shares are in a dict. Keys are the last steps of two-minute intervals in which the member
-    read at the limit of its speed. Owners must not change during the run.
+    The shares are in a dict: last step of a two-minute interval -> each partition's share of the
+    records that the member read in the interval. It has only intervals in which the member was at
+    the limit of its speed. Owners must not change during the run.
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)

@@ -2,7 +2,7 @@
 
 Belongs here: showing figures. Belongs elsewhere: measuring (`loop`), the goals (`loop_goals`).
 
-In docs/measurements.md, each table is between two comments with its name, and is replaced there.
+In docs/measurements.md, two comments with the name of a table enclose the table.
 """
 
 import re

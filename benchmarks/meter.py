@@ -1,8 +1,8 @@
 """Processor time that measuring work takes per record: `python -m benchmarks.meter`.
 
-Belongs here: each way to read records from a `PlanConsumer`, in turns with and without reports.
-Records are in memory, because fetching would take longer than the measurement of work. Belongs
-elsewhere: what clients and brokers cost (`drain`).
+Belongs here: each way to read records from a `PlanConsumer`, alternately with and without reports
+of work. Records are in memory, because fetching would take longer than the measurement of work.
+Belongs elsewhere: what clients and brokers cost (`drain`).
 
 Figures are minima of the processor time over many short rounds, so other processes hardly matter.
 """
@@ -27,7 +27,7 @@ from fairlead.followers import aiokafka, confluent, kafka_python
 from fairlead.followers.confluent.reporting import Reporting
 from fairlead.followers.core.meter import Meter
 
-#: Number of records in a round and in a batch. With a handler of 50 us, a round is only one batch.
+#: Number of records in a round and in a batch. If the handler takes 50 us, a round is one batch.
 RECORDS: Final = 1000
 BATCH: Final = 500
 HANDLER_S: Final = 50e-6

@@ -22,7 +22,7 @@ _BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for memb
 
 
 def _expensive_elsewhere(share: float) -> Scenario:
-    """Return a scenario in which members are slow if they own other partitions than under `range`.
+    """Return a scenario in which a member is slow if it owns partitions that `range` gives others.
 
     `share` is the part of its speed that a slow member still has.
     """
@@ -63,6 +63,8 @@ def _turned(seed: int) -> Scenario:
     return replace(before, name="turned", what=what, traffic=traffic)
 
 
+#: Name -> function that returns the scenario for a seed. The seed matters only for `turned`: there,
+#: load shifts to the partitions that the first plan under this seed has moved.
 MISLED: Final[Mapping[str, Callable[[int], Scenario]]] = MappingProxyType(
     {
         "dear-abroad-50": lambda _: _expensive_elsewhere(0.5),
@@ -72,4 +74,3 @@ MISLED: Final[Mapping[str, Callable[[int], Scenario]]] = MappingProxyType(
         "turned": _turned,
     }
 )
-"""Scenarios by name, each for one seed, because the shift of load depends on that seed's plan."""

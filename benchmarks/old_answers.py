@@ -2,10 +2,10 @@
 
 `python -m benchmarks.old_answers` tests plain librdkafka, without Fairlead.
 
-A consumer assigns itself partitions, gives them up at once, and assigns them again. In between, a
-second client commits other offsets. The script counts how often the consumer starts at another
-offset than the committed one. In a second variant, the consumer waits for a response of the
-coordinator before the last assignment, as in every rebalance.
+A consumer assigns itself partitions, gives them up at once, and assigns them again. Before the last
+assignment, a second client commits higher offsets. The script counts how often the consumer then
+starts at an offset that is not the last committed one. In a second variant, the consumer waits for
+a response of the coordinator before the last assignment, as in every rebalance.
 
 Belongs here: this consumer, and counting. Belongs elsewhere: plan followers, which assign
 partitions between rebalances (`tests/fairlead/followers/test_storm.py`).

@@ -8,10 +8,10 @@ listener. Replicas are in two of the three racks, and brokers direct consumers t
 their rack (KIP-392). Members join before records are produced, and every group reads the same
 number of records to the end. So the figures are totals that do not depend on clocks and load.
 
-The group that follows plans begins with the assignment of `uniform`, the newest of Kafka's
-assignors on brokers; it ignores racks. Then the group follows a plan under the policy
-`racks = "prefer"`. A plan needs 20 minutes of history, so earlier samples are made up with the
-arrivals of the first round.
+The group that follows plans begins with the assignment of `uniform`, the default of the assignors
+in Kafka's brokers. `uniform` ignores racks. Then the group follows a plan under the policy
+`racks = "prefer"`. A plan needs 20 minutes of history. Therefore, earlier samples are made up, with
+the arrivals of the first round.
 """
 
 import json
@@ -55,7 +55,7 @@ RESULTS: Final = Path(__file__).with_name("racks.json")
 RACKS: Final = ("r1", "r2", "r3")
 #: The rack of each member of a group. Every rack has two members.
 MEMBERS: Final = (*RACKS, *RACKS)
-#: Map from topic to its number of partitions, and of records per partition in a round.
+#: Topic -> (number of partitions, number of records per partition in a round).
 TOPICS: Final = {"clicks": (12, 900), "orders": (7, 600), "audit": (5, 300)}
 RECORDS: Final = sum(partitions * records for partitions, records in TOPICS.values())
 BYTES: Final = 1_000
@@ -76,7 +76,7 @@ Owned = frozenset[tuple[str, int]]
 
 
 def topics_of(group: str) -> dict[str, tuple[int, int]]:
-    """Return topics like `TOPICS` that only this group reads, so they are empty at first."""
+    """Return the topics that only this group reads: copies of `TOPICS` with names of their own."""
     return {f"{group}-{name}": shape for name, shape in TOPICS.items()}
 
 
@@ -143,7 +143,7 @@ class RackMember(Member):
 
 
 class Traffic:
-    """Counts traffic from the brokers of a cluster to consumers between two calls."""
+    """Counts traffic from the brokers of a cluster to consumers between two calls of `since`."""
 
     def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
         processes = [broker.process() for broker in cluster.brokers.values()]
@@ -197,7 +197,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let each group read a round of records, and the last group a second one with its plan."""
+        """Let each group read a round of records, and the last group another round under a plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)
@@ -235,7 +235,7 @@ class Measured:
             ]
             for member in members:
                 stack.enter_context(member)
-            for _ in range(2):  # the last members to join need time to choose their replicas
+            for _ in range(2):  # twice, since a new member needs time to choose a replica
                 wait_until(lambda: self._is_shared_out(members), f"{name} settles")
                 time.sleep(SETTLING_S)
             yield members
@@ -285,9 +285,10 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan that gives members the partitions of their namesakes in `owned`.
+    """Return a plan with the assignment that the group `uniform` has, for the group with plans.
 
-    `owned` has the topics of the group `uniform`.
+    `owned` maps a member's name to its partitions in `uniform`. The groups' members have equal
+    names, and each group has its own copies of the topics.
     """
     topics = topics_of(FOLLOWING)
     alike = dict(zip(topics_of("uniform"), topics, strict=True))

@@ -3,9 +3,10 @@
 Belongs here: drawing groups whose right diagnosis is beyond dispute. Belongs elsewhere: deciding
 whether a diagnosis is right (`scoring`).
 
-Every group begins healthy: under `range`, no member's utilisation is above `_CALM`. Later a cause
-may set in. If the cause is too much work, some members' utilisation rises to `_CLEAR` or more, and
-no member's utilisation is between `_CALM` and `_CLEAR`.
+Every group begins healthy: with Kafka's `range` assignor, no member's utilisation is above `_CALM`.
+Later something may happen that puts the group behind: the cause. If the cause is too much work, the
+utilisation of some members rises to `_CLEAR` or more, and no member's utilisation is between
+`_CALM` and `_CLEAR`.
 
 In plain groups, all records have equal costs, members read their partitions in proportion to the
 records that wait, and samples are complete. Real groups have 2 to 300 members, any client, and
@@ -42,9 +43,9 @@ CAUSES: Final = (
     "unknown",
 )
 REAL_CAUSES: Final = (*CAUSES, "throttled partition")
-#: In groups that report work, a partition's records may also become expensive.
+#: Causes for groups whose consumers report how long they process records.
 REPORTED_CAUSES: Final = (*REAL_CAUSES, "expensive partition")
-#: Flaws of reports, and ways of processing records that distort reports: fields of `ReportHabit`.
+#: Flaws of reports, and ways to process records that make reports wrong: fields of `ReportHabit`.
 FLAWS: Final[tuple[Mapping[str, Any], ...]] = (
     {"application": "flush"},
     {"application": "collect"},
@@ -62,12 +63,12 @@ _ANOTHER: Final = 0.3
 HOURS: Final = 6.0
 #: Maximum number of partitions of a group, so that its analysis takes seconds.
 _PARTITIONS: Final = 1200
-#: Causes that remain the same if members are replaced.
+#: Causes that are not tied to a member, and so remain if members are replaced.
 _WHOEVER_READS: Final = frozenset(
     {"healthy", "overloaded", "hot partition", "stuck partition", "throttled partition"}
 )
-#: Groups whose members are replaced have at least this number of members, so that all others
-#: together have room for the work of one.
+#: Groups whose members are replaced have at least this number of members, so that the remaining
+#: members have room for the work of an absent member.
 _MANY: Final = 12
 
 
@@ -84,7 +85,7 @@ class Labelled:
     names
         The members or partitions that the diagnosis must name.
     since_s
-        When the cause sets in, seconds from the start.
+        When the cause begins, seconds from the start.
     """
 
     scenario: Scenario
@@ -94,12 +95,12 @@ class Labelled:
 
 
 def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = ()) -> Labelled:
-    """Draw a group. Its number is the seed, and also chooses the cause: causes take turns.
+    """Draw a group. `number` is the seed; the cause is `causes[number % len(causes)]`.
 
     Parameters
     ----------
     causes
-        The causes to use in turns; empty: `REAL_CAUSES` for real groups, else `CAUSES`.
+        The causes to choose from. If empty: `REAL_CAUSES` for real groups, else `CAUSES`.
     """
     rng = np.random.default_rng((8 if real else 7, number))
     causes = causes or (REAL_CAUSES if real else CAUSES)
@@ -111,7 +112,7 @@ def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = 
 
 
 def random_reports(number: int) -> ReportHabit:
-    """Draw how consumers work and report, with one or two flaws; the number sets the first flaw."""
+    """Draw how consumers work and report, with one or two flaws. `number` sets the first flaw."""
     rng = np.random.default_rng((9, number))
     found = ReportHabit(seed=number, spread=float(rng.choice([0.3, 0.3, 1.0, 2.0])))
     changes = [FLAWS[number % len(FLAWS)]]
@@ -123,7 +124,7 @@ def random_reports(number: int) -> ReportHabit:
 
 
 class _Draw:
-    """One attempt to draw a healthy group and a cause that sets in."""
+    """One attempt to draw a healthy group, and the cause for which it falls behind later."""
 
     def __init__(self, number: int, cause: str, rng: np.random.Generator, *, real: bool) -> None:
         self.rng, self.cause = rng, cause
@@ -234,12 +235,12 @@ class _Draw:
         return used
 
     def fits(self, work: Float64, speeds: Float64, share: float) -> bool:
-        """Return whether each kind of members, as a whole, has a utilisation of at most `share`."""
+        """Return whether the total utilisation of each kind of members is at most `share`."""
         used = np.bincount(np.repeat(self.kind, self.each), work) / np.bincount(self.kind, speeds)
         return bool((used <= share).all())
 
     def small(self, work: Float64, share: float) -> bool:
-        """Return whether each partition needs at most `share` of any reader's speed."""
+        """Return whether each partition takes at most `share` of the slowest reader's speed."""
         slowest = np.array([self.speeds[self.kind == kind].min() for kind in self.kind])
         return bool((work <= share * np.repeat(slowest, self.each)).all())
 

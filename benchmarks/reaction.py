@@ -158,7 +158,7 @@ class Reaction:
 
     @contextmanager
     def _group(self) -> Iterator[str]:
-        """Start a group of two consumers, one of them behind; store samples of its past."""
+        """Start a group of two consumers, one of them behind; store samples of the time before."""
         group, servers = f"reaction-{uuid.uuid4().hex[:8]}", self._installation.servers
         commit(servers, group)
         config: dict[str, Any] = {

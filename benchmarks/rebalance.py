@@ -1,7 +1,7 @@
 """Duration of a rebalance with plans, compared with `range`: `python -m benchmarks.rebalance`.
 
 Belongs here: the time from the last member's join until every partition is assigned, on a real
-broker, for plan followers and plain consumers in turns. Belongs elsewhere: the benefit of plans
+broker, alternately for plan followers and plain consumers. Belongs elsewhere: the benefit of plans
 (`drain`).
 """
 
@@ -28,9 +28,9 @@ from fairlead.wire.document import PlanDocument
 
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
-#: Seconds between two heartbeats of a member, divided by the number of members: all members are in
-#: one process. Members learn of a join at their next heartbeat, so a short interval makes the time
-#: of the other steps visible.
+#: Seconds between two heartbeats in the group. All members are in one process, so the interval of
+#: each member is this times the number of members. Members learn of a join at their next heartbeat,
+#: so a short interval makes the time of the other steps visible.
 HEARTBEAT_S = 0.005
 GOALS: dict[Client, float] = {"kafka-python": 1.3, "aiokafka": 1.3, "confluent-kafka": 2.0}
 
@@ -59,7 +59,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let a last member join and leave a group without plans and a group with plans, in turns."""
+    """Let one more member join and leave two groups alternately: without plans, and with plans."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (
@@ -100,7 +100,7 @@ def group(
 
         def join() -> float:
             last = member(members - 1)
-            # Members learn of a join at their next heartbeat, so join at a random time before it.
+            # Members learn of a join at their next heartbeat. Therefore, join at a random moment.
             time.sleep(rng.uniform(0, heartbeat_s))
             with last:
                 everybody = [*others, last]
@@ -127,8 +127,8 @@ def config(
     if follow:
         found["plan_topic"] = f"{name}-plans"
     if client == "confluent-kafka":
-        # librdkafka sends due heartbeats when a timer wakes it. Without this setting, a timer does
-        # so only twice a second.
+        # librdkafka sends a due heartbeat only when a timer fires. Without this setting, timers
+        # fire only twice a second.
         found["auto_commit_interval_ms"] = found["heartbeat_interval_ms"]
         return found | {"partition_assignment_strategy": "range"}
     plain = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}[client]

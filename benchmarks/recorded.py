@@ -18,15 +18,15 @@ from fairlead.domain.samples import SAMPLES, GroupSnapshot, flat, new_snapshot_i
 
 COHORT = "fleet"
 IN_TOPIC, TOPICS_AT_MOST = 50, 100
-#: Lag of each partition in a level group, in which all lags are equal, and the largest lag of a
-#: partition in a skewed group.
+#: Lag of every partition in a level group (LEVEL), and largest lag of a partition in a skewed group
+#: (HEAVIEST).
 LEVEL, HEAVIEST = 1_000, 100_000
 #: Committed offset of every partition.
 STANDS = 5_000_000
-#: Records that members read from a partition per second: all members of a level group; members of a
-#: skewed group that are at their limit; the other members of a skewed group.
+#: Records per second that a member reads from each partition: LEVEL_S in a level group; in a skewed
+#: group, LIMIT_S if the member is at the limit of its speed, otherwise REST_S.
 LEVEL_S, LIMIT_S, REST_S = 10, 20, 8
-#: In a skewed group, one of this number of members is at its limit.
+#: In a skewed group, one in this number of members reads at the limit of its speed.
 ONE_IN = 10
 
 
@@ -64,9 +64,9 @@ def snapshot(
     """Make the snapshot of a fleet of level and skewed groups.
 
     A group reads its own topics. Topics have `IN_TOPIC` partitions, or more if the group would have
-    more than `TOPICS_AT_MOST` topics. Members own partitions in turns. In a skewed group, one of
-    `ONE_IN` members is behind, and the lags of its partitions follow Zipf's law in random order. In
-    a level group, all partitions have the same lag.
+    more than `TOPICS_AT_MOST` topics. Partitions are assigned round-robin. In a skewed group, one
+    of `ONE_IN` members is behind, and the lags of its partitions follow Zipf's law in random order.
+    In a level group, all partitions have the same lag.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def snapshot(
 def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
     """Yield samples of the day before a snapshot.
 
-    They are 15 minutes apart, but 5 minutes in the last hour. Members that are behind at the end
-    had half of this lag an hour before; it grew in the last hour.
+    They are 15 minutes apart, but 5 minutes in the last hour. In a skewed group, the lag of members
+    that are behind doubles during the last hour; before, it is constant.
 
     Yields
     ------

@@ -48,7 +48,7 @@ def show(
 
 
 def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield a table row for each of Fairlead's assignors and for each assignor compared with it."""
+    """Yield a row for each Fairlead assignor, and for each Kafka assignor compared with it."""
     for row in rows:
         ours = row.timings[0]
         for timing in row.timings:
@@ -64,7 +64,10 @@ def _speed(rows: list[Row]) -> Iterator[tuple[str, ...]]:
 
 
 def draw(plans: list[Plan], path: Path = PLOT) -> None:
-    """Draw the highest load against the number of moves, and the main assignor's frontier."""
+    """Draw the highest load against the number of moves: a point for each assignor's plan.
+
+    For `sticky-lag-aware`, a line shows the highest load after each number of moves.
+    """
     from matplotlib import rc_context  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same

@@ -3,8 +3,8 @@
 A report is the metadata of a commit: how long a consumer took to process records.
 
 Belongs here: one broker with 10,000 groups whose commits carry reports and 10,000 groups without
-reports; sampling both in turns; printing, and writing report_cost.json. Belongs elsewhere: the time
-that consumers need to make reports (`meter`).
+reports; sampling both alternately; printing, and writing report_cost.json. Belongs elsewhere: the
+time that consumers need to make reports (`meter`).
 """
 
 import time

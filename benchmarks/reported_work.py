@@ -1,5 +1,7 @@
 """Reported work compared with applications' own logs: `python -m benchmarks.reported_work`.
 
+Consumers report to the planner how long they processed records, and also log it themselves.
+
 Belongs here: groups of three consumers on a real broker, and comparing the planner's analysis of
 their reports with the consumers' own logs. Belongs elsewhere: the consumers (`working`).
 
@@ -43,24 +45,25 @@ PARTITIONS: Final = 18
 CONSUMERS: Final = 3
 EXPENSIVE: Final = (10.0, 3.0)
 SLOW: Final = 1.5
-#: Number of usual partitions that a consumer must own so that the analysis can distinguish a slow
-#: consumer from expensive partitions.
+#: Number of partitions with usual costs that a consumer must own so that the analysis can
+#: distinguish a slow consumer from expensive partitions.
 USUAL: Final = 6
 #: Seconds of reading before the first sample, seconds between samples, and number of samples.
 WARM_S: Final = 10.0
 SAMPLE_S: Final = 30.0
 SAMPLES: Final = 5
-#: The same for groups that get plans: seconds between samples, and number of samples.
+#: For groups that get plans: seconds between samples, and number of samples.
 LOOP_SAMPLE_S: Final = 10.0
 LOOP_SAMPLES: Final = 42
 LEAST_RECORDS: Final = 20
-#: An interval is wrong if even its nearer end differs from the truth by more than this factor.
+#: An estimated interval is wrong if the true value is above its upper end, or below its lower end,
+#: by more than this factor.
 FAR: Final = 1.25
 SETTLES_S: Final = 600.0
+#: `Load.utilisation` of groups without plans (QUIET), and of groups that get plans (BUSY). The
+#: measured utilisation is higher, because sleeps take longer on a busy machine.
 QUIET, BUSY = 0.3, 0.75
-"""`Load.utilisation` of groups without plans, and of groups that get plans. The measured
-utilisation is higher, because sleeps take longer on a loaded machine."""
-#: Number of loops whose groups run at the same time.
+#: Number of ways to read records that are measured at the same time.
 TOGETHER: Final = 3
 CLOSED: Final = (
     "kafka-python, iterator",
@@ -232,9 +235,8 @@ def analysed(
 def true_means(log: Float64, seconds: Float64, first: float, last: float) -> Float64:
     """Return the true mean time per record of each partition for one consumer in a period.
 
-    This is the mean of the distribution from which times are drawn, plus the average excess of
-    handlers' times over the drawn times in the period. (Handlers sleep for the drawn time, and how
-    much longer they sleep depends on the machine's load.)
+    Handlers sleep for a randomly drawn time, but on a busy machine, sleeps take longer. So the true
+    mean is that of the random distribution, plus the mean excess of the period's sleeps.
     """
     mine = log[(log[:, 1] >= first) & (log[:, 1] < last)]
     beyond: float = (mine[:, 2] - mine[:, 3]).mean() if len(mine) else np.nan
@@ -259,7 +261,7 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
     -------
     Counts of partitions: `enough`: those with at least `LEAST_RECORDS` records; `shown`: those with
     an interval; `true`: those whose interval contains the true mean; `wrong`: those whose interval
-    is off by more than `FAR`.
+    is wrong as defined at `FAR`.
     """
     question, decision = analysed(samples)
     work, logs = decision.work, trial.logs
@@ -281,10 +283,11 @@ def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
 
 
 def named(trial: Trial, question: Question, decision: PlanDecision) -> bool:
-    """Return whether the evidence names both expensive partitions and the slow consumer.
+    """Return whether the diagnosis names both expensive partitions and the slow consumer.
 
     If the slow consumer owns fewer than `USUAL` usual partitions, the analysis cannot know whether
-    it is slow or its partitions are expensive. Then the evidence must give both explanations.
+    the consumer is slow or its partitions are expensive. Then the evidence must give both
+    explanations.
     """
     text, owner = decision.diagnosis.evidence, question.problem.owner
     if trial.slow not in question.problem.members:
@@ -355,7 +358,7 @@ class Controlled:
     reasons: list[str] = field(default_factory=list)
 
     def control(self, servers: str) -> None:
-        """Analyse the samples, and publish a plan if one helps."""
+        """Analyse the samples. If the analysis chooses a plan, publish this plan."""
         trial = self.trial
         if trial.samples[-1].rows["error"][0].is_valid:  # the group is rebalancing
             self.time_lag_s += self.time_lag_s[-1:]

@@ -16,7 +16,7 @@ TIMES = 96  # samples per day
 
 @dataclass(frozen=True)
 class Size:
-    """How much history the planner's database has.
+    """How much history to write to the planner's database.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether the right plans are rolled back: `python -m benchmarks.rolled_back [NAME ...]`.
+"""Whether the planner rolls back only harmful plans: `python -m benchmarks.rolled_back [NAME ...]`.
 
 Belongs here: comparing the planner with never planning in scenarios that mislead the planner, and
 checking rollbacks in all other scenarios. Belongs elsewhere: the scenarios (`benchmarks.misled`,
@@ -7,10 +7,11 @@ checking rollbacks in all other scenarios. Belongs elsewhere: the scenarios (`be
 NAMEs are scenarios. Results are written only if all scenarios were run.
 
 Plans can also do harm in the other scenarios: before costs are known, a plan may move expensive
-partitions to members without room. To check a rollback there, the same scenario is run twice
-without later decisions, with the plan and without it. The rollback is wrong if the plan did no
-harm: with it, time lags were above the objective for the same time as without it, or less. This
-time is measured from the plan to one `horizon` after the rollback.
+partitions to members without room. To check a rollback in such a scenario, the scenario is run
+again twice. In the first run, the plan that was rolled back is the planner's last plan. In the
+second run, the planner stops just before this plan. The rollback was wrong if the time above the
+objective is not longer in the first run than in the second, because then the plan did no harm. This
+time is measured from the plan until one `horizon` after the rollback.
 """
 
 import time
@@ -38,8 +39,8 @@ from fairlead.simulation.controllers import START, Moment
 from fairlead.simulation.world import Int32
 
 RESULTS: Final = Path(__file__).with_name("rolled_back.json")
-#: In scenarios that mislead the planner, partitions may have a time lag above the objective at most
-#: this number of times as long as without plans.
+#: Goal for scenarios that mislead the planner: maximum of the time for which partitions have a time
+#: lag above the objective, as a multiple of this time without plans.
 WORSE: Final = 1.3
 
 
@@ -87,7 +88,7 @@ def main() -> None:
 
 
 class Settled(Planner):
-    """A planner that makes its last plan at a given time; with `without`, before that time."""
+    """A planner that makes no plans after a given time; if `without`, also none at that time."""
 
     def __init__(self, planned_at: float, *, without: bool, eager: bool) -> None:
         super().__init__(Rules(move_downtime_s=CADENCE.move_downtime_s), eager=eager)

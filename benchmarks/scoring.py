@@ -29,8 +29,8 @@ _LASTING = frozenset(
     {"hot partition", "stuck partition", "throttled partition", "overloaded", "unknown"}
 )
 
-#: Seconds after a cause begins. From the first time on, the diagnosis must be right. Until the
-#: second time, it may name a slow member as an alternative explanation.
+#: Seconds after a cause begins. From _SEEN_S on, the diagnosis must be right. Until _OPEN_S, a
+#: diagnosis is also right if it names a slow member as an alternative explanation.
 _SEEN_S: Final = HOUR_S / 2
 _OPEN_S: Final = 2 * HOUR_S
 
@@ -50,9 +50,9 @@ def mark(labelled: Labelled, *, plans: bool, seed: int = 0, reports: bool = Fals
     """Let the planner diagnose a group at each decision; return whether each diagnosis is right.
 
     Returns diagnoses at complete samples from half an hour after the cause begins, and earlier ones
-    if they led to a plan. Without plans, the cause remains the right diagnosis. With plans, the
-    cause is right while it overloads a member. Then `recovering` is right, too, until no partition
-    is behind, and `healthy` after that.
+    if they led to a plan. Without plans, the only right diagnosis is the cause. With plans, the
+    same holds while the cause overloads a member. After that, `recovering` is right, too, until no
+    partition is behind; then only `healthy` is right.
     """
     world = ScenarioWorld.of(labelled.scenario, seed=seed, hours=HOURS)
     cadence = Cadence()
@@ -99,17 +99,17 @@ class _Truth:
         name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # its owner has too much work, as if more records arrived
+        if expensive:  # the partition's owner has too much work, as if more records arrived
             cause = "unbalanced"
         if not full:
             return name in ({"recovering", cause} if behind else {"healthy"})
         if name == "slow member":
-            # At first, samples do not show whether a member is slow or a partition is expensive.
+            # Until `_OPEN_S`, samples do not show whether members are slow or partitions expensive.
             open_ = at_s <= labelled.since_s + _OPEN_S and len(names - labelled.names) == 1
             if expensive:
                 return open_ and names == labelled.names | full
             named = names == labelled.names or (open_ and labelled.names < names)
-        else:  # a plan may already have relieved some members
+        else:  # members that a plan has relieved, but that are still behind, may be named, too
             named = full <= names <= full | behind
         return name == cause and named
 

@@ -22,7 +22,7 @@ from fairlead.store.migrate import upgrade
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Make a temporary folder that all users can read: root's Postgres runs as another user."""
+    """Make a temporary folder that all users can read, because Postgres does not run as root."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o755)

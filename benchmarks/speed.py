@@ -1,8 +1,8 @@
 """Speed of assignors, compared with Kafka's own assignors in the same run.
 
-Belongs here: which assignors are compared on which problems, and timing both: medians after
-warm-up. Building the input is not timed on either side. Belongs elsewhere: comparing the quality of
-plans (`quality`).
+Belongs here: which assignors are compared on which problems, and timing them: medians after
+warm-up. The time to build the input is not included, neither for Fairlead nor for Kafka. Belongs
+elsewhere: comparing the quality of plans (`quality`).
 """
 
 import json
@@ -165,7 +165,7 @@ def from_sticky(problem: Problem) -> Problem:
 
 
 def log_normal(problem: Problem) -> Problem:
-    """Return the problem with log-normal lags, so that no hot partition ends the search early."""
+    """Return the problem with log-normal lags, so that no single partition limits the balance."""
     lags = np.random.default_rng(2).lognormal(6, 1, problem.partition_total)
     return replace(problem, weights=lags.astype(np.int64))
 
@@ -204,7 +204,7 @@ def growth() -> dict[str, float]:
 
 
 def time_ours(name: str, problem: Problem) -> Timing:
-    """Time one of Fairlead's assignors; no run can use cached results of another."""
+    """Time one of Fairlead's assignors. No run can use cached results of another run."""
     taken: list[float] = []
     assignment = assign(name, replace(problem))
     while len(taken) < 3 or (sum(taken) < 1.0 and len(taken) < 20):
@@ -225,7 +225,7 @@ def time_peer(peer: Peer, file: Path) -> Timing:
 
 
 def timing(name: str, taken: list[float], counts: Int64) -> Timing:
-    """Return the timing for the durations of runs, in seconds, and the members' counts."""
+    """Return a timing, given the runs' durations in seconds and the members' partition counts."""
     return Timing(
         name=name,
         seconds=statistics.median(taken),
@@ -263,11 +263,14 @@ def to_bytes(problem: Problem) -> bytes:
 
 
 def peak_memory() -> int:
-    """Return the peak resident bytes of a process that assigns a million partitions by flow."""
+    """Return the peak resident bytes of a process that assigns a million partitions with `sticky`.
+
+    The members' subscriptions differ, so `sticky` must solve a flow problem.
+    """
     return apart(_peak_memory)
 
 
 def _peak_memory() -> int:
-    """Run `sticky` on a million partitions with a flow; return this process's peak bytes."""
+    """Run `sticky` on a million partitions; return this process's peak resident bytes."""
     assign("sticky", workloads.half_of_the_topics(1_000_000, 500, 2_000))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

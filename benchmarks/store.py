@@ -1,6 +1,6 @@
 r"""Speed of storing and reading history: `python -m benchmarks.store`.
 
-Belongs here: rows per second that `PlanStore` stores, in turns with psql's `\copy` of the same rows
+Belongs here: rows per second that `PlanStore` stores, compared with psql's `\copy` of equal rows
 into the same tables; printing, and writing store.json. Belongs elsewhere: queries on a long history
 (`history`).
 
@@ -114,9 +114,10 @@ def compare(
     theirs: Callable[[int], Callable[[], object]],
     rounds: int,
 ) -> Writing:
-    """Time `PlanStore` (`ours`) and psql (`theirs`) in turns.
+    """Time `PlanStore` (`ours`) and psql (`theirs`) alternately.
 
-    Each of the functions prepares a turn, and returns the function to time.
+    `ours` and `theirs` are called with a number that is different each time. They prepare rows, and
+    return the function to time.
     """
     ours_s, theirs_s = map(
         statistics.median,
@@ -144,7 +145,7 @@ def copying(rows: pa.Table, table: str, url: str, file: Path) -> Callable[[], ob
 
 
 def lag_rows(turn: int) -> pa.Table:
-    """Return lag rows of all groups, an hour after those of the previous turn."""
+    """Return lag rows of all groups. Rows of `turn` are an hour later than those of `turn` - 1."""
     size = GROUPS * EACH
     random = np.random.default_rng(turn)
     lag, end = random.integers(0, 10**6, size), random.integers(10**9, 10**10, size)

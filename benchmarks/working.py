@@ -315,9 +315,9 @@ def _executor_submit(app: Application) -> None:
 
 
 def _workers(length: int) -> Callable[[Application], None]:
-    """Return an application whose threads process records from a queue of a maximum length.
+    """Return an application whose threads process records from a queue.
 
-    0: the length is not limited.
+    `length` is the maximum length of the queue; 0: unlimited.
     """
 
     def run_workers(app: Application) -> None:
@@ -383,7 +383,7 @@ def _pause_and_resume(app: Application) -> None:
             consumer.resume(*consumer.paused())
 
 
-#: Applications whose client cannot measure all of the time that each single record takes.
+#: Applications whose client cannot fully measure the time that each record takes.
 APPLICATIONS: Final[dict[str, Callable[[Application], None]]] = {
     "collect, then insert": _collect_and_insert,
     "flush every 500": _flush,

@@ -77,7 +77,7 @@ def one_member_gone(problem: Problem) -> Problem:
 
 
 def in_three_racks(problem: Problem) -> Problem:
-    """Put members in three racks in turns, and two replicas of each partition in random racks."""
+    """Put members in three racks round-robin, and two replicas of each partition in random ones."""
     racks = ("r0", "r1", "r2")
     sets = (frozenset[str](), *(frozenset(racks) - {rack} for rack in racks))
     rng = np.random.default_rng(3)

@@ -82,9 +82,9 @@ LEFT_OUT: set[str] = set()
 #: Linux's in-memory file system. Postgres's files are in it if at least ROOM bytes are free.
 MEMORY = Path("/dev/shm")  # noqa: S108 - gets a folder with a new name
 ROOM = 2 * 2**30
-#: Name of the environment variable by which a run's processes know the folder of the services.
+#: Name of the environment variable with the folder of the services, for all processes of a run.
 SERVICES_FOLDER = "TEST_SERVICES_FOLDER"
-#: SQL that copies the right to connect from a template database, as CREATE DATABASE does not.
+#: SQL that copies the right to connect from a template database. CREATE DATABASE does not copy it.
 RIGHTS_TOO = """
     UPDATE pg_database AS made SET datacl = model.datacl FROM pg_database AS model
     WHERE made.datname = %(name)s AND model.datname = %(template)s
@@ -98,9 +98,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Pytest's own folder does not work: if root starts pytest, other users have no access to it, and
     Postgres runs as another user.
     """
-    # Tests send Ctrl-C to child processes. In the background of a shell, they would ignore it.
+    # Tests send Ctrl-C to child processes, which ignore it if pytest runs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # until all tests are imported, which stay in memory anyway
+    gc.disable()  # until all tests are imported; they stay in memory anyway
     # By default Dagster gives up on a code server after 60 s, but a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):
@@ -137,7 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if {"sandbox", "own_services"} & fixtures and not served:  # unmarked tests are quick tests
+    if {"sandbox", "own_services"} & fixtures and not served:  # else it counts as quick
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 
@@ -168,7 +168,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Turn garbage collection on again; fail if pytest-xdist ignores the groups of tests."""
-    # `pytest_configure` turned it off, because it takes a tenth of the time of importing tests.
+    # `pytest_configure` turned garbage collection off, because it takes a tenth of the import time.
     gc.freeze()
     gc.enable()
     session.config.stash[limits.CPU_BEFORE] = limits.cpu_s()
@@ -231,7 +231,7 @@ def sandbox() -> Sandbox:
 def own_services(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a sandbox that tests may stop, damage and restart.
 
-    Tests share its data, because formatting a broker takes seconds.
+    All these tests use the same folder, because formatting a new broker takes seconds.
     """
     return tmp_path_factory.mktemp("own") / "sandbox"
 

@@ -18,8 +18,8 @@ from fairlead.settings import KafkaSettings
 MINUTES: Final = 20
 #: Records per minute that a consumer reads from each partition: if behind (BUSY), or not (IDLE).
 BUSY, IDLE = 30, 6
-#: Earlier commits are invented only for partitions with at least this committed offset, so that
-#: all of them are above 0.
+#: Earlier commits are invented only for partitions with at least this committed offset, so that all
+#: invented offsets are above 0.
 CONSUMED: Final = 2 * MINUTES * BUSY
 #: Records per owned partition. A consumer with more lag is behind.
 BEHIND: Final = 10
@@ -69,8 +69,8 @@ def recalled(
 def recall(kafka: KafkaSettings, warehouse: str, group: str) -> None:
     """Store invented samples of a running group, one for every five minutes before now.
 
-    A slow machine may plan minutes after the last sample, and no records arrive in between. The
-    steps are long so that this gap is short in comparison.
+    A slow machine may plan minutes after the last sample, and no records arrive in between. Samples
+    are five minutes apart so that this gap is short in comparison.
     """
     with KafkaGateway(kafka) as gateway:
         (row,) = gateway.snapshot([group]).samples.to_pylist()

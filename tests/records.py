@@ -1,4 +1,4 @@
-"""Records of the plan topic for tests: a key pair, and headers for any value."""
+"""Records of the plan topic for tests: a signing key, signed and unsigned headers, and sending."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -64,7 +64,7 @@ def signed_plan(plan: PlanDocument, origin: Origin = ORIGIN) -> tuple[bytes, Hea
 
 
 def origin_of(services: Services, topic: str) -> Origin:
-    """Return the origin (topic, cluster, log) that records of a topic name in their headers."""
+    """Return the origin (topic, cluster, log) for the headers of a topic's records."""
     settings = KafkaSettings(
         bootstrap_servers=services.bootstrap_servers,
         plan_topic=topic,

@@ -1,7 +1,7 @@
-"""Store a decision or an adoption of one group, with the store's functions for many groups.
+"""Write and read one group's rows of Fairlead's database, such as a decision.
 
-Belongs here: short functions with which tests write and read the store. Belongs elsewhere:
-assertions.
+The store's own functions take many groups. Belongs here: short functions with which tests write and
+read the store. Belongs elsewhere: assertions.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ def record_decision(store: PlanStore, decision: Decision) -> StoredDecision:
 
 
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:
-    """Store how far consumers follow a published plan; `seen` has the other fields."""
+    """Store how far consumers follow a published plan; `seen` has fields of `SeenAdoption`."""
     store.record_adoptions([SeenAdoption(group=group, version=version, **seen)])
 
 

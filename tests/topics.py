@@ -6,9 +6,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fairlead.common.librdkafka import kafka_error
 from tests.waiting import PATIENCE_S, eventually
 
-#: Means success: names are unique, so an earlier attempt of the same request created the topic.
+#: Error that means success: names are unique, so an earlier attempt has created the topic.
 _MADE = KafkaError.TOPIC_ALREADY_EXISTS
-#: Try again: on a busy machine, the controller may briefly lose a broker, or answer too late.
+#: Errors after which to try again: a busy controller may briefly lose a broker, or answer too late.
 _AGAIN = {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}
 
 

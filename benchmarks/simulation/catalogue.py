@@ -12,12 +12,13 @@ from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
 #: Records/s of each machine: half of them are twice as fast as the others; 1,000 in total.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
-#: Seeds for the order of Zipf's shares, with which `range` overloads two or one of ten members.
+#: Seeds for the order in which partitions get the shares of Zipf's law. With these seeds, `range`
+#: overloads two of ten members, or one.
 _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)
 _SKEW_70 = Traffic(used=0.70, zipf=0.6, shuffle=_ONE_OVERLOADED)
-#: One sample in twenty lacks the partitions of a broker, and one in twenty lacks the owners.
+#: One sample in twenty lacks the end offsets of a broker's partitions; one in twenty lacks owners.
 _MISSES = Misses(leader=0.05, coordinator=0.05)
 #: Ten of 100 partitions are expensive. Under `range`, four of ten members own two or three of them.
 _HEAVY = TrueCosts(expensive=(Expensive(8.0, (2, 5, 21, 24, 27, 43, 46, 61, 64, 67)),))

@@ -16,7 +16,7 @@ class MemberChange:
 def rolling_restart(
     members: int, from_s: float, *, every_s: float = 120.0, away_s: float = 60.0
 ) -> tuple[MemberChange, ...]:
-    """Return changes in which each member in turn leaves, and later joins under the same name."""
+    """Return changes in which members leave one by one, and join again under their old names."""
     starts = [from_s + number * every_s for number in range(members)]
     if any(after - before < away_s for before, after in pairwise(starts)):
         raise ValueError("a rolling restart takes one member away at a time")

@@ -9,14 +9,15 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 
 class ScenarioCommits(SimulatedCommits):
-    """Commits as the scenario defines them: in the first `poll` after each interval.
+    """Commits as the scenario defines them. Consumers commit in the first `poll` after an interval.
 
     Parameters
     ----------
     reading
         The simulated reading of P partitions.
     reports
-        Reports of the consumers' work, committed with offsets; None: the controller reads none.
+        Reports of the consumers' work, which are committed with offsets. None: the controller reads
+        no reports.
     """
 
     def __init__(self, reading: ScenarioReading, reports: SimulatedReports | None = None) -> None:
@@ -31,7 +32,7 @@ class ScenarioCommits(SimulatedCommits):
         super()._commit(step, partitions, given, moment)
 
     def _interval_s(self, step: int) -> Float64:
-        """Return seconds between each member's commits, rounded up to whole polls."""
+        """Return each member's seconds between commits, rounded up to a whole number of polls."""
         reading, world = self._of, self._of.world
         every = super()._interval_s(step)
         if not reading.client.poll_records or not step:

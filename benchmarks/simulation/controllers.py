@@ -1,4 +1,4 @@
-"""Controllers without memory: Kafka's assignors, and the published lag-aware algorithm."""
+"""Controllers without state: Kafka's assignors, and the published lag-aware algorithm."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ class Truth:
     Parameters
     ----------
     rates
-        True arrival rates one sample ago, shape (P,). All rates are in records of usual cost per
-        second. The rate of a throttled partition is the rate at which it can be read.
+        True arrival rates at the time of the previous sample, shape (P,). All rates are in records
+        of usual cost per second. The rate of a throttled partition is the rate at which it can be
+        read.
     peak_rates
-        The rates at that moment of the next 24 hours with the highest total, shape (P,).
+        The rates at the moment of the next 24 hours when their total is highest, shape (P,).
     waiting
         Number of unread records, shape (P,); 0 for a throttled partition.
     speeds

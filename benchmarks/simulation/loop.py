@@ -1,7 +1,6 @@
 """The closed loop of a scenario: oracles get the true state, and plans can be rolled back.
 
-This module adds these things to the loop in `fairlead.simulation.loop`. `run_figures` measures a
-run.
+This module adds both to the loop in `fairlead.simulation.loop`. `run_figures` measures a run.
 """
 
 from dataclasses import dataclass

@@ -9,10 +9,10 @@ from fairlead.simulation.world import Float64, Int64
 
 #: Seconds that a handler needs to put a record into a queue or a list.
 _QUEUED_S: Final = 1e-5
-#: Share of the work of a flushing application that happens after every N-th record.
+#: Share of its work that a flushing application does in flushes, after every `flush_every` records.
 _FLUSHED: Final = 0.9
-#: Length of a block in seconds. Time that cannot be attributed to records is added up over a block,
-#: and this sum is squared.
+#: Length of a block in seconds. Time that cannot be attributed to single records counts as the time
+#: of one record per block: it is added up over the block, and the sum is squared.
 _BLOCK_S: Final = 600.0
 #: If a consumer works for at least this share of a step, its queues count as full.
 _FULL: Final = 0.98
@@ -33,8 +33,8 @@ class Meters:
         self._habit = habit
         self._rng = np.random.default_rng((habit.seed, 1))
         members = world.speeds.shape[1]
-        #: For each partition: the sum of the times of its records, and the sum of their squares,
-        #: under all of its owners.
+        #: For each partition, over all of its owners: sum of the times of records, and sum of the
+        #: squared times.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
         #: Seconds that each consumer waited for records, and number of polls that returned records.
@@ -141,7 +141,7 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add to `squares_s2` each block's squared time that cannot be attributed to records."""
+        """Add to `squares_s2` the squared sum of each block's time that no record accounts for."""
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

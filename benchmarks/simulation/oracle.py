@@ -3,10 +3,11 @@
 No real planner knows the true rates and speeds.
 
 There are two oracles, for two objectives. `Minimal` knows the arrivals of the next day and makes
-few moves. It takes the steps of `assignors.relief` until no member's utilisation exceeds `FULL`.
-These steps may be more than necessary, so `Minimal` then gives partitions back to previous owners
-that still have room. `Lagging` knows the true speeds, and the rates one sample ago. With any
-number of moves, it balances the records that are unread or will arrive before the next decision.
+few moves. It moves partitions as `assignors.relief` does until no member's utilisation exceeds
+`FULL`. This may be more moves than necessary. Therefore, `Minimal` then returns partitions to those
+previous owners that still have room. `Lagging` knows the true speeds, and the rates at the previous
+sample. With any number of moves, it balances the records that are unread or will arrive before the
+next decision.
 """
 
 from dataclasses import replace
@@ -50,22 +51,23 @@ class Minimal(Oracle):
     foresees = True
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return owners that overload no member; None if there are none, or no move is needed."""
+        """Return owners that overload no member. None: none found, or no move needed."""
         return fewest_moves(problem, truth.peak_rates, truth.speeds, FULL)
 
 
 class Lagging(Oracle):
     """Balances the records that are unread or will arrive before the next decision.
 
-    Arrival rates are those of one sample ago. By default, this oracle plans whenever loads differ
-    by more than 1 %, because waiting for an overload would save moves but increase the time lag.
+    Arrival rates are those at the previous sample. By default, this oracle plans whenever loads
+    differ by more than 1 %, because waiting for an overload would save moves but increase the time
+    lag.
 
     Parameters
     ----------
     every_s
         Seconds between decisions.
     band
-        Excess of the highest load over the lower bound, as a share, up to which nothing moves.
+        Partitions move only if the highest load exceeds the lower bound by more than this share.
     """
 
     def __init__(self, every_s: float, *, band: float = 0.01) -> None:
@@ -73,7 +75,7 @@ class Lagging(Oracle):
         self._every_s, self._band = every_s, band
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return balanced owners, or None if the present owners are balanced enough."""
+        """Return balanced owners, or None if loads differ by at most `band`."""
         work = truth.waiting + truth.rates * self._every_s
         weighted = replace(
             problem, weights=np.rint(work * 100).astype(np.int64), capacities=truth.speeds

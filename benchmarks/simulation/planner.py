@@ -1,4 +1,4 @@
-"""The planner in a closed loop: it runs the analysis, and remembers findings between decisions."""
+"""The planner in a closed loop. Between decisions, it keeps the estimated capacities and costs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,10 +23,10 @@ _FIRST_REST_S: Final = 1800.0
 
 
 def rest_s(times: int) -> float:
-    """Return for how many seconds a group gets no plan after its n-th regression (the back-off).
+    """Return the back-off: for how many seconds a group gets no plan after its n-th regression.
 
-    A regression: a plan put the group further behind. migrations/sql/regression_checks.sql computes
-    the back-off of real groups in the same way.
+    A regression is a plan that put the group further behind. migrations/sql/regression_checks.sql
+    computes the back-off of real groups in the same way.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Planner(ByPlans):
         self._regretted_at: float | None = None
 
     def plan(self, moment: Moment) -> Int32 | None:
-        """Analyse the group; return a plan if one helps."""
+        """Analyse the group; return the owners under a new plan, or None for no plan."""
         decision = decide(self._question(moment))
         self._capacities, self._costs = decision.capacities, decision.costs.rows(moment.problem)
         self.decisions.append((moment.at, decision))
@@ -85,7 +85,8 @@ class Planner(ByPlans):
         if self._plan is None or self.changes[-1] == self._regretted_at or not self._plans:
             return None
         found = find_regression(self._question(moment))
-        if found is not None:  # make no plan until the next sample confirms or refutes this
+        # Make no plan until the next sample has confirmed or refuted the regression.
+        if found is not None:
             self._doubts_until = moment.at + 1
         if found is None or not found.sure:
             return None

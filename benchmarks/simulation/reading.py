@@ -22,7 +22,8 @@ class ScenarioReading(Reading):
         super().__init__(world)
         self.client = CLIENTS[world.scenario.client]
         self._sharing: Sharing = self.client.sharing(world.turns, world.scenario.record_bytes)
-        #: How many of the `waiting` records applications already hold; None: they never hold any.
+        #: Number of `waiting` records that applications received but have not processed. None:
+        #: there are never such records.
         self._ahead = None if self._sharing.ahead() is None else np.zeros(self.waiting.shape)
         self._crawls = np.isfinite(world.limits)
 
@@ -49,9 +50,9 @@ class ScenarioReading(Reading):
         return most
 
     def processed(self, at: Float64) -> Float64:
-        """Return the offsets up to which P partitions are processed, each at its own time `at`.
+        """Return the offsets up to which P partitions are processed.
 
-        `at` counts steps and may be fractional.
+        `at` has a time for each partition, in steps. It may be fractional.
         """
         before = np.floor(at).astype(np.int64)
         each = np.arange(at.size)

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
+#: How an application processes records. `records`: one after another, or batch by batch. `flush`:
+#: most of the work is done after every N-th record. `collect`: after all records of a batch were
+#: collected. `workers`: in other threads, which get records from the poll loop. `tasks`: in several
+#: asyncio tasks.
 Application = Literal["records", "flush", "collect", "workers", "tasks"]
-"""When the work happens. `records`: at each record, alone or in a batch. `flush`: most of it after
-every N-th record. `collect`: after all records of a batch. `workers`: in other threads, which get
-the records from the poll loop. `tasks`: in several tasks."""
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ _ONLY_ADVANCED: Final = frozenset({"confluent-kafka", "proportional"})
 
 @dataclass(eq=False)
 class _Stored:
-    """The reports committed with the offsets of P partitions.
+    """The newest committed report of each of P partitions.
 
-    `by` is the consumer that committed, or -1 if there is no report.
+    `by` is the consumer that committed the report, or -1 if there is no report.
     """
 
     by: Int32
@@ -57,7 +57,8 @@ class _Stored:
 class _Sample:
     """Reports in a sample: values of each partition and of each consumer.
 
-    The arrays of consumers have one more element, NaN, for partitions without a report.
+    Arrays of consumers have an additional last element, NaN. Partitions without a report refer to
+    this element: their `by` is -1.
     """
 
     by: Int32
@@ -67,7 +68,7 @@ class _Sample:
 
     @classmethod
     def of(cls, found: _Stored, members: int) -> "_Sample":
-        """Make a sample; a consumer's own counters are those of its newest report."""
+        """Make a sample. The values of a consumer are those of its newest report."""
         order = np.argsort(found.values["elapsed_s"], kind="stable")
         order = order[found.by[order] >= 0]
         token = np.full(members + 1, NONE, np.int64)
@@ -98,7 +99,7 @@ class SimulatedReports:
         drawn = np.random.default_rng((self._habit.seed, 4)).random(members)
         self._silent: Mask = np.less(drawn, self._habit.silent)
         self._only_advanced = world.scenario.client in _ONLY_ADVANCED
-        #: Number of steps that the counters include, and the owners in the last of them.
+        #: Number of steps that the counters include, and the owners in the last of these steps.
         self._done = 0
         self._owner: Int32 = np.full(partitions, -1, np.int32)
         #: For each consumer: token (a new one at each start), time of its last start, and the
@@ -106,11 +107,12 @@ class SimulatedReports:
         self._token: Int64 = np.full(members, NONE, np.int64)
         self._since_s, self._waited_s, self._called = np.zeros((3, members))
         self._tokens = 0
-        #: For each partition, the totals to subtract to get its owner's counters.
+        #: For each partition, what to subtract from the totals of all owners to get the counters of
+        #: the present owner.
         self._offset = {name: np.zeros(partitions) for name in _OF_PARTITION}
         #: Counters for partitions that consumers gave up. Keys are (token, partition).
         self._given_up: dict[tuple[int, int], tuple[float, ...]] = {}
-        #: Maximum number of committed records that applications still had to process.
+        #: For each partition, maximum number of unprocessed records that its application held.
         self._ahead: Float64 = np.zeros(partitions)
         self._stored = self._last = _Stored.none(partitions)
         self._samples: dict[float, _Sample] = {}
@@ -127,8 +129,8 @@ class SimulatedReports:
         partitions
             Whether each partition is committed.
         given, moment
-            The committed offsets, and the times of the commits in seconds from the start, shape
-            (P,).
+            For each partition, the committed offset, and the time of the commit in seconds from the
+            start.
         before
             The previously committed offsets, int64 of shape (P,).
         """
@@ -253,10 +255,10 @@ class SimulatedReports:
         self._owner = new.copy()
 
     def _counters(self, at: Float64, given: Int64) -> dict[str, Float64]:
-        """Return the owner's counters for each partition at the time of its commit.
+        """Return the counters of each partition's owner at the time of the partition's commit.
 
-        `at` are these times, in steps, and may be fractional. If the committed offset is beyond the
-        processed records, counters are those of an earlier offset, as in
+        `at` has these times, in steps; they may be fractional. If the committed offset (`given`) is
+        beyond the processed records, the counters are those of an earlier offset, as in
         `fairlead.followers.core.progress`.
         """
         each = np.arange(at.size)
@@ -284,7 +286,7 @@ class SimulatedReports:
         }
 
     def _between(self, table: Float64, at: Float64, column: Int64 | Int32) -> Float64:
-        """Interpolate columns of a table with one row per step, each at its own time `at`."""
+        """Interpolate columns of a table with one row per step. `at` has a time for each column."""
         before = np.minimum(np.floor(at).astype(np.int64), self._done)
         after = np.minimum(before + 1, self._done)
         first = table[before, column]

@@ -15,7 +15,7 @@ WARM_UP_S = 6 * 3600.0
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Figures of a run. Time lags are counted after the warm-up, changes during the whole run.
+    """Figures of a run. Time lags are measured after the warm-up, changes during the whole run.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class RunFigures:
         How many minutes partitions had a time lag above the objective, summed over all partitions
         except throttled ones.
     stuck
-        The same for throttled partitions.
+        Like `over_objective`, but for throttled partitions only.
     p99_s, max_s
         99th percentile and maximum of the time lags of partitions that are not throttled, at all
         times, seconds.

@@ -13,14 +13,14 @@ from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.report_habit import ReportHabit
 from benchmarks.simulation.traffic import Traffic
 
+#: What a planner should do. `healthy`: make no plan. `steady`: make one plan that lasts.
+#: `changing`: follow changes. `hopeless`: report that no assignment helps, and make no plan.
 Kind = Literal["healthy", "steady", "changing", "hopeless"]
-"""What a planner should do: make no plan; make one plan that lasts; follow changes; report that no
-assignment helps, and make no plan."""
 
 
 @dataclass(frozen=True)
 class Slow:
-    """A member that has only a share of its speed for a while."""
+    """A member that is slow for a while: only the `share` of its speed remains."""
 
     member: int
     share: float
@@ -30,7 +30,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Growth:
-    """A topic that grows to a number of partitions."""
+    """A topic that has this number of partitions from `at_s` seconds after the start."""
 
     at_s: float
     topic: int
@@ -116,8 +116,8 @@ class Scenario:
     eager
         Whether all partitions pause at each rebalance, not only those that move.
     events
-        Number of changes to which a planner could react. The goals allow more plans if there are
-        more of these changes.
+        Number of changes to which a planner could react. With each of them, the goals allow more
+        plans.
     """
 
     name: str

@@ -24,7 +24,7 @@ class Wander:
     every_s
         For how many seconds partitions are hot.
     from_s
-        When the first ones cease to be hot, seconds from the start.
+        When other partitions become hot for the first time, seconds from the start.
     """
 
     hot: int = 5

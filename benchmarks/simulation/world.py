@@ -27,7 +27,8 @@ class ScenarioWorld(World):
     uncommitted
         Whether the owner of a partition does not commit it, bool of shape (N, P).
     unseen, ownerless
-        Whether a sample lacks a partition's end offset, shape (N, P), and all owners, shape (N,).
+        Whether a sample lacks a partition's end offset, shape (N, P); whether it lacks all owners,
+        shape (N,).
     turns
         Rank of each partition in the first fetches, a permutation, int64 of shape (P,).
     """

@@ -30,8 +30,8 @@ class Right:
     places
         Whether the plan must give every partition an owner.
     more
-        Right numbers of additional consumers, of which the answer must give one; in the tuple, None
-        is "more consumers cannot help". Without a tuple: not checked.
+        Right numbers of additional consumers. The answer must give one of these numbers. A None in
+        the tuple means that more consumers cannot help. If `more` is None, this is not checked.
     says, never
         Regular expressions that the evidence must, or must not, contain.
     """

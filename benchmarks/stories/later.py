@@ -25,10 +25,10 @@ _BUSY_S: Final = 57.0
 
 
 class _Workers(Scene):
-    """A group whose members read equally many records of each partition that has enough of them.
+    """A group whose members read the same number of records from each of their partitions.
 
-    Set `Partition.seconds`, the time per record on the present owner. `Partition.reads` is computed
-    from it.
+    A partition with fewer records is read to its end. Set `Partition.seconds`, the time per record
+    on the present owner. `Partition.reads` is computed from these times.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class _Workers(Scene):
         return self
 
     def run(self, minutes: int, *, sampled: bool = True) -> "_Workers":
-        """Simulate minutes; before each, divide the members' time among their partitions."""
+        """Simulate minutes. Before each minute, divide members' time among their partitions."""
         if not minutes:
             super().run(0, sampled=sampled)
         for _ in range(minutes):
@@ -97,9 +97,9 @@ class _Workers(Scene):
 
 
 def _equal_share(wanted: Sequence[float], seconds: Sequence[float], busy_s: float) -> float:
-    """Return a limit for the records read from each partition, so that all take `busy_s` seconds.
+    """Return the maximum number of records to read from each partition, within `busy_s` seconds.
 
-    `inf` if all wanted records take less time.
+    The number is equal for all partitions; `inf` if there is time for all wanted records.
     """
 
     def takes(share: float) -> float:
@@ -130,7 +130,8 @@ def _keep_waiting_monotonic(samples: Sequence[dict[str, Any]]) -> None:
 def _silent(member: str, first: int, last: int) -> Callable[[dict[str, Any]], None]:
     """Return a change for `_Workers.edit`: a member commits nothing from minute `first` to `last`.
 
-    During this time, its newest report is that of minute `first`. Samples must be a minute apart.
+    During this time, the member's newest report is that of minute `first`. Samples must be a minute
+    apart.
     """
 
     def change(question: dict[str, Any]) -> None:

@@ -3,8 +3,8 @@
 Belongs here: the right answers for the groups in retold.json. Belongs elsewhere: simulated groups
 (`reported`).
 
-A column of retold.json has a list for each partition, with a value per sample, or one value for all
-samples.
+A column of retold.json has, for each partition, a list with one value per sample, or a single value
+for all samples.
 """
 
 import json

@@ -139,7 +139,7 @@ class Reporter:
     busy: dict[str, float] = field(default_factory=dict)
 
     def take(self, name: str, partition: Partition, records: int) -> dict[str, Any]:
-        """Count records; return the partition's report, which is committed with its offset."""
+        """Count processed records; return the report to commit with the partition's offset."""
         self.records[name] = self.records.get(name, 0) + records
         self.busy[name] = self.busy.get(name, 0.0) + records * partition.seconds
         return {

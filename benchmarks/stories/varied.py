@@ -53,7 +53,7 @@ class _Live(_Workers):
         return self
 
     def leave(self, members: Mapping[str, str]) -> "_Live":
-        """Set the members, with their topics, that the input for `fairlead decide` has."""
+        """Replace the members, and their topics, in the input for `fairlead decide`."""
         self._members = {name: {"topics": topics.split()} for name, topics in members.items()}
         return self
 

@@ -20,7 +20,7 @@ def pipeline(settings: Settings, migrated: str, tmp_path: Path) -> Iterator[Pipe
 
 @pytest.fixture
 def run_check(pipeline: Pipeline) -> RunChecks:
-    """Return a function that runs the check with a given name on the cohort `orders`.
+    """Return a function that runs a check, given its name, on the Dagster partition `orders`.
 
     The function returns a dictionary: name of a failed check -> its problems.
     """

@@ -125,7 +125,7 @@ def test_altered_document_fails(
 def test_plan_of_another_cohort_is_not_checked(
     propose: Callable[..., StoredPlan], pipeline: Pipeline
 ) -> None:
-    """An invalid plan fails only the checks of its own cohort."""
+    """An invalid plan fails no check of another cohort (groups that are planned together)."""
     propose({"orders-1": [0], "orders-2": [1]})
     pipeline.know("audit")
     result = pipeline.check("every_partition_has_one_owner")

@@ -92,7 +92,7 @@ def every_owner(problem: Problem) -> Iterator[Int32]:
 
 
 def loads(problem: Problem, owner: Int32) -> list[int]:
-    """Return the members' partition counts, descending: the smaller list is the more even one."""
+    """Return the members' partition counts, descending. A smaller list means more even counts."""
     counts: list[int] = Assignment(problem, owner).counts.tolist()
     return sorted(counts, reverse=True)
 
@@ -141,7 +141,7 @@ def minus_returned(problem: Problem, owner: Int32) -> tuple[int, ...]:
 def far(problem: Problem, owner: Int32) -> int:
     """Return the last aim of `sticky`: the number of partitions read from another rack.
 
-    Only partitions count for which the racks of the owner and of the replicas are known.
+    A partition is ignored if the rack of its owner, or the racks of its replicas, are unknown.
     """
     if problem.rack_set_of is None:
         return 0

@@ -114,7 +114,7 @@ def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) 
 
 @pytest.mark.parametrize("owned", [{"t": [0]}, {"t": [0, 4], "ü.topic": [7]}])
 def test_we_read_kafkas_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
-    """We decode user data of Kafka's StickyAssignor, and encode one topic to the same bytes."""
+    """We decode user data of Kafka's StickyAssignor. For one topic, our encoding is identical."""
     data = base64.b64decode(oracle.ask("encode", owned=owned, generation=7))
     assert decode(data) == UserData(owned, 7)
     if len(owned) == 1:

@@ -29,7 +29,7 @@ def published_lag_aware(problem: Problem) -> Int32:
 def published_fair(problem: Problem) -> Int32:
     """Assign by KIP-49: each partition to the subscriber with the fewest partitions.
 
-    Among subscribers with equally few, it goes to the one with the fewest of the same topic.
+    Among equals, the subscriber with the fewest partitions of this topic gets the partition.
     """
     owner = np.full(problem.partition_total, -1, dtype=np.int32)
     load = dict.fromkeys(range(len(problem.members)), 0)

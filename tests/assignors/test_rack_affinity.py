@@ -67,7 +67,7 @@ def test_racks_change_no_other_aim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_groups_read_from_near_replicas() -> None:
-    """Of 20,000 partitions, none is read across racks; after a member left, below 0.5 % are."""
+    """Of 20,000 partitions, none is read across racks. After a member has left, under 0.5 % are."""
     group = workloads.in_three_racks(workloads.equal_group(20_000, 50, 200))
     settled = assign("sticky", group)
     assert far(group, settled.owner) == 0

@@ -47,4 +47,4 @@ def test_reasons_name_the_members_of_the_move() -> None:
                 assert ends[roomy[2]].to_member == roomy[1], f"seed {seed}: {move}"
             kinds[reason.split(" ", 1)[0]] += 1
     assert min(kinds["relieves"], kinds["makes"], kinds["evens"]) > 0
-    assert kinds["is"] < kinds.total() / 100  # "is passed on in an exchange" is rare
+    assert kinds["is"] < kinds.total() / 100  # the reason "is passed on in an exchange"

@@ -27,7 +27,7 @@ BAND = {"band": 0.0}
 
 
 def racked(seed: int) -> Problem:
-    """Return a random group in which some partitions have owners, and most members racks."""
+    """Return a random group in which some partitions have owners, and most members have racks."""
     rng = random.Random(seed)
     topics = random_topics(rng, most=3, partitions=12)
     owners = {topic: [rng.randrange(6) for _ in range(count)] for topic, count in topics.items()}
@@ -44,7 +44,11 @@ def racked(seed: int) -> Problem:
 
 
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
-    """Return what settling minimises: the sum of squared shares, then the cross-rack partitions."""
+    """Return two figures that settling minimises, the more important first.
+
+    The sum of squared shares, where a share is a member's number of partitions of one topic; and
+    the number of partitions read across racks.
+    """
     return spread(problem, owner)[2], far(problem, owner)
 
 
@@ -114,7 +118,11 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 
 
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
-    """A second plan moves nothing: no exchange has made a partition of t available to c."""
+    """A second plan for the same group moves nothing.
+
+    So the first plan has made no exchange after which `c`, which reads only `t`, could take over
+    the partition of `t`.
+    """
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}
     members = {"a": Member(both, owned), "b": Member(both, rack="r"), "c": Member(["t"])}

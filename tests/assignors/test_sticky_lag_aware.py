@@ -1,4 +1,4 @@
-"""`sticky-lag-aware`: highest load, number of moves, limits, outcome and frontier."""
+"""`sticky-lag-aware`: highest load, number of moves, limits, outcome, and load after each move."""
 
 import random
 from dataclasses import replace
@@ -103,7 +103,7 @@ def test_a_heavy_partition_goes_to_a_faster_member_for_several_light_ones() -> N
 
 
 def test_a_heavy_partition_is_exchanged_for_thousands_of_light_ones() -> None:
-    """20,000 of 30,000 light partitions move; this takes at most 40 times as long as for 3,000."""
+    """20,000 of 30,000 light partitions move, in at most 40 times the time for 3,000."""
 
     def heavy_and(light: int) -> Problem:
         return spread_over(
@@ -160,7 +160,7 @@ def test_outcome_has_the_moves_and_the_reason(
 
 
 def test_frontier_has_the_load_by_number_of_moves() -> None:
-    """Each point of the frontier has more moves and a lower highest load than the one before."""
+    """The frontier lists the highest load by number of moves: with more moves, it is lower."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)

@@ -127,7 +127,7 @@ class Composed:
         if service not in _STAND_INS:
             options.append(f"--user={described['user']}")
         for name, value in described.get("environment", {}).items():
-            if value is not None:  # None: Compose would take it from its environment
+            if value is not None:  # if None, Compose takes the value from its environment
                 options.append(f"--env={name}={interpolated(str(value))}")
         for mount in described.get("volumes", ()):
             source, path, *_ = mount.split(":")

@@ -42,7 +42,7 @@ KEYS = {
     *("build", "cap_drop", "command", "depends_on", "environment", "healthcheck", "image"),
     *("mem_limit", "ports", "read_only", "restart", "security_opt", "tmpfs", "user", "volumes"),
 }
-#: Entry points of Dagster's programs. A test imports only what it needs: an import takes a second.
+#: Entry points of Dagster's programs. Tests import only those they need: an import takes a second.
 DAGSTERS = {
     "dagster": "dagster._cli:cli",
     "dagster-daemon": "dagster._daemon.cli:cli",

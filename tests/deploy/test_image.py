@@ -116,7 +116,7 @@ def test_kills_leave_database_and_topic_agreed(
         try:
             sending.wait(chance.uniform(0, lasts_s[step]))
             took_s = time.monotonic() - began  # clock: when to kill
-            lasts_s[step] = 1.2 * took_s  # some kills then come just after the step
+            lasts_s[step] = 1.2 * took_s  # so that some kills come just after the step
         except subprocess.TimeoutExpired:
             amid += 1
             lasts_s[step] *= 1.1  # in case the next step takes longer

@@ -109,7 +109,7 @@ def _helm(arguments: Sequence[str]) -> None:
 
 
 def _kafka_topics(arguments: Sequence[str]) -> None:
-    """Let Kafka's tool parse the options. An invalid last option stops it before it connects."""
+    """Let Kafka's tool parse the options. An invalid last option prevents a connection."""
     try:
         run_kafka_tool("org.apache.kafka.tools.TopicCommand", *arguments, "--fairlead-stop")
     except SandboxError as error:

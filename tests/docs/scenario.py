@@ -1,6 +1,6 @@
 """The data of the documentation's examples: a week of the groups `orders` and `billing`.
 
-The stored bytes are the same each time. Belongs here: events in the groups, and people's actions.
+Every run stores the same bytes. Belongs here: events in the groups, and people's actions.
 The product computes everything else from simulated samples (`simulated`) and stores it. Belongs
 elsewhere: the pages that show the week (`pages`).
 """
@@ -32,7 +32,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: End of the week. Later times in the database are from its clock; `_Week` replaces them.
+#: End of the week. Later times in the database are real times, which `_Week` replaces.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(
@@ -123,7 +123,7 @@ class _Week:
         store.record_findings(diagnosed.findings, diagnosed.requests)
 
     def plan(self, moment: datetime) -> None:
-        """Sample the group, measure its lag, and decide whether to plan; this takes a minute."""
+        """Sample the group, measure its lag, and decide, a minute later, whether to plan."""
         self.sample(moment)
         name, store = self._name, self._store
         before = self._group.read(moment - LAG_HISTORY, moment)
@@ -157,7 +157,7 @@ class _Week:
         self._date(moment)
 
     def follow(self, version: int, moment: datetime) -> None:
-        """Assign to the members their partitions in a version of the plan."""
+        """Let the members take over the partitions that a version of the plan gives them."""
         self._group.run(moment)
         shares = planned(self._store.get(self._name, version).verify())
         self._group.assign({name: share[self._name] for name, share in shares.items()})
@@ -168,7 +168,7 @@ class _Week:
         check(self._store, [self._name], self._group.live, wait_s=0.0)
 
     def _date(self, moment: datetime) -> None:
-        """Replace the time in new rows by the given time, and the id of new plans by a fixed id."""
+        """In new rows, replace the real time by the given time, and a plan's id by a fixed id."""
         times = {"group": self._name, "moment": moment, "afterwards": AFTERWARDS}
         with self._store.engine.begin() as connection:
             connection.execute(_AS_REPLICA)  # disables triggers, which would refuse changes

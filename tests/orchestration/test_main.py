@@ -12,7 +12,11 @@ from orchestration.shell import run
 def test_failed_run_is_counted_and_the_next_one_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If cohorts form two ranges, two runs are started; both fail, and both are counted."""
+    """Of the cohorts a, b, other, c, all but `other` are planned: this takes two runs.
+
+    A run covers only adjacent cohorts. The first run fails, but the second one starts; it fails,
+    too, and both are counted.
+    """
     config = tmp_path / "fairlead.toml"
     config.write_text("kafka.lease = 5\n")
     monkeypatch.setenv("FAIRLEAD_CONFIG", str(config))

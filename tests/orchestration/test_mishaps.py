@@ -109,7 +109,7 @@ def test_clock_that_jumps_an_hour(
     before = row_of(pipeline, group)
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
-    # On a busy machine, a sample may be so slow that the next sample would be a run.
+    # If a sample is slow, as on a busy machine, the sensor would take the next sample in a run.
     monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
         series = pipeline.warehouse.snapshots()
@@ -122,7 +122,8 @@ def test_clock_that_jumps_an_hour(
     assert row_of(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
-    # Discard the first sample. It may be minutes old, and without new records a group seems idle.
+    # Discard the first sample: if it is minutes old, the group seems idle, because no records have
+    # arrived since.
     shutil.rmtree(Path(pipeline.settings.warehouse_path) / "samples")
     sample(pipeline, group)
     assert run_requested(pipeline).success

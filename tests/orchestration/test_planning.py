@@ -46,7 +46,8 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 ) -> None:
     """A run stores, approves and publishes a plan, which the consumers follow.
 
-    After a consumer leaves, the remaining one owns all partitions, and adherence is still 1.
+    After a consumer leaves, the remaining one owns all partitions. Adherence is still 1: all
+    partitions have the owner that the plan gives them if only this consumer is present.
     """
     consumers = start_consumers(unique_name)
     eventually(lambda: consumers.owned == {"one": [0, 1], "two": [2, 3]}, "they follow range")
@@ -95,7 +96,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
     (published,) = rows(result, "published_plan", "plans")
     assert f" at offset {record.position.offset}, until " in published["position, or reason"]
 
-    # Once fitted to the remaining member, the plan gives this member all partitions.
+    # Without the other member, the plan gives all partitions to the remaining member.
     consumers.members["two"].stop()
     eventually(lambda: len(consumers.owned["one"]) == 4, "the other consumer takes over")
     pipeline.run("adoption", unique_name)

@@ -48,7 +48,7 @@ def test_one_run_for_all_groups_that_need_a_plan(pipeline: Pipeline, make_group:
     assert f"2 groups need a plan: {a}, {c}" in sample(pipeline, a, b, c)
     tick = pipeline.sensor("planning_sensor")
     (request,) = tick.run_requests or ()
-    first, second = (a, c) if request.partition_key == a else (c, a)  # newest cohort first
+    first, second = (a, c) if request.partition_key == a else (c, a)  # the newest cohort is first
     assert request.partition_key == first
     assert request.run_config == run_config({first: [first], second: [second]})
     assert f"2 groups: {first}, {second}. {first}: unbalanced: " in request.tags[WHY_TAG]
@@ -108,7 +108,7 @@ def test_groups_without_a_recent_decision_are_planned(
 def test_missing_brokers_skip_one_tick(
     pipeline: Pipeline, make_group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the brokers do not answer, a tick is skipped with a message; the next takes a sample."""
+    """If the brokers do not answer, a tick reports this. The next tick takes a sample."""
     make_group("a", trouble=False)
     with monkeypatch.context() as away:
         away.setenv("FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS", "localhost:1")

@@ -63,7 +63,7 @@ def leave_run(pipeline: Pipeline, job: str, *, age: timedelta = timedelta(0)) ->
 def test_discovery_adds_one_partition_for_a_named_cohort(
     pipeline: Pipeline, make_groups: MakeGroups, unique_name: str
 ) -> None:
-    """Two groups of a policy with a cohort get one Dagster partition with the cohort's name."""
+    """Two groups whose policy names a cohort get one Dagster partition, named like the cohort."""
     _, _, other = make_groups(
         "eu-1", "eu-2", "us", policies=f'[[policies]]\ngroups = "{unique_name}-eu-*"\ncohort = "eu"'
     )
@@ -74,7 +74,7 @@ def test_discovery_adds_one_partition_for_a_named_cohort(
 def test_discovery_removes_nothing_during_a_run(
     pipeline: Pipeline, make_groups: MakeGroups, job: str
 ) -> None:
-    """Discovery does not remove a partition while a run may still read its range of partitions."""
+    """During a run, discovery removes no Dagster partition: the run may cover a range of them."""
     (a,) = make_groups("a")
     pipeline.know("vanished")
     leave_run(pipeline, job)
@@ -98,7 +98,7 @@ def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrate
 
 
 def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: str) -> None:
-    """A plan that could not be sent is tried again at the stored time, not earlier.
+    """If a plan could not be sent, the next attempt is at the stored time, not earlier.
 
     Until then, the skip message has that time and the last error.
     """
@@ -115,7 +115,7 @@ def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: s
 
 
 def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """A withdrawal requested on a page does not wait for the group's next attempt to send."""
+    """A withdrawal requested on a web page does not wait until the group's plan is sent again."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")

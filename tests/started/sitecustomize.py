@@ -50,7 +50,7 @@ def note(event: str, values: tuple[object, ...]) -> None:
         return
     test = os.environ.get(STARTS_FOR) or os.environ.get("PYTEST_CURRENT_TEST", "")
     line = json.dumps([kind, str(folder), test.partition("::")[0], " ".join(command)[-200:]])
-    with Path(path).open("a") as starts:  # one write per line, so that lines stay whole
+    with Path(path).open("a") as starts:  # one write per line: processes write at the same time
         starts.write(f"{line}\n")
 
 

@@ -39,7 +39,7 @@ Ready = Callable[[], object]
 
 @contextmanager
 def warm_spark(state_dir: Path) -> Iterator[Ready]:
-    """Run the warm Spark server of a state directory, as `make dev` does."""
+    """Run the Spark server of a state directory, which planning runs share, as in `make dev`."""
     server = SparkServer(state_dir, SparkSettings())
     with ThreadPoolExecutor(1) as beside:
         starting = beside.submit(server.start)

@@ -13,9 +13,9 @@ QUEUE_RECORDS = 100_000
 class ArrivalOrder(Chunks):
     """Each member has a queue of 64 MiB or 100,000 records, whichever is less.
 
-    After a partition has been fetched to its end, a fetch returns the records that arrived since
-    the last one. Such partitions are read at the same time. Partitions that are further behind take
-    turns with chunks of 1 MiB.
+    After a partition has been fetched to its end, each further fetch returns the records that have
+    arrived since the previous fetch. All such partitions are read at the same time. Partitions that
+    are further behind are read one after another, in chunks of 1 MiB.
     """
 
     def __init__(self, turns: Int64, record_bytes: float) -> None:

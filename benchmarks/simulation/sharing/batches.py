@@ -17,8 +17,7 @@ class Batches(Chunks):
     def __init__(self, turns: Int64, record_bytes: float) -> None:
         super().__init__(turns, record_bytes)
         self._partitions = turns.size
-        #: For each member that fetched chunks (`_worker`): chunks with a smaller turn than this
-        #: value were handed out to the application.
+        #: For each member: its application has received all chunks whose turn is below this value.
         self._handed_out: Int64 = np.zeros(1, np.int64)
 
     def ahead(self) -> Float64 | None:
@@ -28,7 +27,7 @@ class Batches(Chunks):
         return np.bincount(partition, records, self._partitions).astype(np.float64)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched chunks; `handed_out`: also those that applications hold."""
+        """Drop fetched chunks of partitions. If `handed_out`, also those held by applications."""
         goes = partitions[self._partition]
         self._keep(~goes if handed_out else ~goes | self._held())
 
@@ -38,7 +37,7 @@ class Batches(Chunks):
         return free
 
     def _may_be_worked(self, readable: Mask) -> Mask:
-        """Hand out a batch to members that hold no readable chunk; return all chunks handed out."""
+        """Give batches to applications that hold no readable chunk; return all chunks held."""
         held = self._held()
         busy = np.zeros(self._handed_out.size, dtype=bool)
         busy[self._worker[held & readable[self._partition]]] = True

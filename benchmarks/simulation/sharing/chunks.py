@@ -7,7 +7,7 @@ from fairlead.simulation.world import Float64, Int64, Mask
 
 #: Maximum size of a fetch from one partition: `max.partition.fetch.bytes`.
 CHUNK_BYTES = 1 << 20
-#: Number of records below which a rest counts as 0.
+#: If fewer records than this are left of a chunk, the chunk is used up. Allows for rounding errors.
 _NOTHING = 1e-6
 
 
@@ -15,8 +15,8 @@ class Chunks:
     """Members process chunks in the order in which they were fetched.
 
     A chunk has the records of a partition at the time of its fetch, at most 1 MiB. A partition is
-    fetched again when its chunk is used up. The partitions are first fetched in random order, since
-    brokers respond in random order, and later in the same order.
+    fetched again when its chunk is used up. At first, partitions are fetched in random order,
+    because brokers respond in random order. Later fetches keep this order.
 
     Parameters
     ----------

@@ -7,13 +7,13 @@ from fairlead.simulation.world import Float64, Mask
 
 
 class Proportional:
-    """A member works as long as it has an unread record, also one that arrived in this step.
+    """A member works as long as it has unread records, including those that arrive in this step.
 
     Time that one partition does not need goes to the member's other partitions.
     """
 
     def read(self, step: TimeStep) -> Float64:
-        """Read the same share of the waiting records of all partitions of a member."""
+        """From each partition of a member, read the same share of the waiting records."""
         there = np.where(step.readable, step.waiting, 0.0)
         demand = np.bincount(step.owner, there * step.costs, step.budgets.size)
         share = np.minimum(step.budgets / np.maximum(demand, 1e-9), 1.0)

@@ -44,5 +44,5 @@ class Sharing(Protocol):
         ...
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched records of partitions; `handed_out`: also those that applications hold."""
+        """Drop fetched records of partitions; if `handed_out`, also those held by applications."""
         ...

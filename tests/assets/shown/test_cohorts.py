@@ -1,4 +1,7 @@
-"""Metadata that a step adds to each Dagster partition of its run."""
+"""Metadata that a step adds to each cohort of its run.
+
+A cohort is a set of groups that are planned together. In Dagster, it is a partition.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +40,7 @@ def test_cohorts_that_need_attention_get_metadata_first() -> None:
 
 
 def test_metadata_of_a_partition_has_only_its_own_groups() -> None:
-    """Metadata of the partition `orders` leave out groups of other cohorts in the snapshot."""
+    """Metadata of the Dagster partition `orders` do not include groups of other cohorts."""
 
     @dg.asset(partitions_def=dg.StaticPartitionsDefinition(["orders", "billing"]))
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
