@@ -1,4 +1,4 @@
-"""Lag-aware assignment as published in KAFKA-5337: each topic separately, by counts, then by lag.
+"""Lag-aware assignment as in KAFKA-5337: each topic separately, by partition counts, then by lag.
 
 Belongs here: exactly the published rule. Belongs elsewhere: balance across topics, or keeping
 owners (`sticky_lag_aware` does both).

@@ -136,14 +136,14 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
-    """Find a set of topics for which their readers have no room; empty if there is none."""
+    """Find a set of topics whose load exceeds the room of their readers; empty if there is none."""
     from ortools.graph.python import max_flow  # noqa: PLC0415 - a slow import, often not needed
 
     topics, members = loads.size, room.size
     source, sink = topics + members, topics + members + 1
     unit = _FLOW_UNITS / loads.sum()
     supply = np.floor(loads * unit).astype(np.int64)
-    # Rounded up, so that rounding errors never make topics exceed the room.
+    # Round the room up: otherwise a rounding error could make topics seem to exceed the room.
     taken = np.minimum(np.ceil(room * unit), 2 * _FLOW_UNITS).astype(np.int64) + 1
     solver = max_flow.SimpleMaxFlow()
     topic = np.arange(topics)

@@ -153,7 +153,7 @@ class Problem:
 
     @cached_property
     def subscriber_offsets(self) -> Int64:
-        """Where topics start in `subscribers`: topic t has `subscribers[start[t]:start[t + 1]]`."""
+        """Index in `subscribers` of each topic's first subscriber, int64 of shape (T + 1,)."""
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.subscriber_counts)))
 
     @cached_property

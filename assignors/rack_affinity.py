@@ -119,7 +119,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
     given = np.dstack(
         (table, left)
-    )  # number of partitions by topic, set and rack; in the last column: to racks without a replica
+    )  # partitions by topic, set and rack; last column: partitions for racks without a replica
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)

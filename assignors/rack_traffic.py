@@ -16,7 +16,7 @@ from assignors.spread import even_shares, pairs
 
 # Maximum number of partitions and members examined in all steps together: about a second.
 _WORK = 30_000_000
-# For the comparison of savings per move, a step without moves counts as this number of moves.
+# Steps are compared by savings per move. A step without moves counts as this number of moves.
 _FREE = 0.25
 
 
@@ -107,7 +107,7 @@ def reduce_rack_traffic(
 
 
 class _TrafficSearch:
-    """The search and its current owners."""
+    """The search of `reduce_rack_traffic`, with the owners after the steps so far."""
 
     def __init__(
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds
