@@ -98,7 +98,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
             members = _named(
                 _read_member(member)
                 for member in raw["members"]
-                if member["client_id"] != TRIGGER  # a rebalance trigger leaves soon
+                if member["client_id"] != TRIGGER  # a rebalance trigger, not a consumer
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")

@@ -157,8 +157,8 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
     """Return the stored samples of a group, the oldest first, followed by its last sample.
 
-    Returns at most the newest `TIMES` stored samples, and fewer if they have more than `CELLS`
-    partitions in total, but at least two.
+    Returns at most the newest `TIMES` stored samples. If these have more than `CELLS` partitions in
+    total, returns fewer samples, but at least two.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 

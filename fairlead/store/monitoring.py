@@ -26,7 +26,8 @@ CURRENT_WITHIN: Final = timedelta(minutes=15)
 #: Number of intervals without a sample after which samples are overdue. It allows for one failed
 #: and one slow sample.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric: those whose records take longest to process.
+#: Maximum number of partitions with a metric. If there are more, those whose records take longest
+#: to process get one.
 _MOST_PARTITIONS: Final = 10_000
 #: Time-out of a query; shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
@@ -144,11 +145,11 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
         `group_id`, `status`, `partitions`: one row per status.
     balance
         `group_id`, and its last measured `lag_max` in records, `imbalance`, `topic_spread`, and
-        `rack_bytes_per_day` from other racks.
+        `rack_bytes_per_day`, the traffic from other racks.
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
         `catch_up_s`, `consumers_wanted`, `last_seen`, of groups sampled within `sampled_within`.
-        `holds` is always 1: the value of a Prometheus metric whose labels are the diagnosis.
+        `holds` is always 1: the value of the Prometheus metric that has the diagnosis as a label.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work

@@ -299,9 +299,9 @@ class PlanStore:
     def last_decisions(self) -> dict[str, datetime]:
         """Return the time of each group's last decision that did not fail.
 
-        Usually this is the decision on the newest snapshot. But if a wrong clock has dated a
-        snapshot in the future, the times of the decisions are compared, so that this snapshot does
-        not hide later decisions.
+        Usually this is the decision on the newest snapshot. If a wrong clock has dated a snapshot
+        in the future, this snapshot remains the newest for some time. So the decision on it is
+        compared with the decision on the newest other snapshot, and the later decision counts.
         """
         of_group = (
             DecisionRow.group_id == ConsumerGroup.group_id,

@@ -184,7 +184,7 @@ class LastSample(Base):
 
 
 class LagSnapshot(Base):
-    """Snapshots with rows in partition_lag, for each group."""
+    """Each group's snapshots whose lag is stored in partition_lag."""
 
     __tablename__ = "lag_snapshot"
     __table_args__ = (

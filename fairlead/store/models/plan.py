@@ -242,7 +242,7 @@ class PlanAttempt(Base):
 
 
 class PlanPartition(Base):
-    """The partitions of the plan topic; a publisher locks the row of its partition."""
+    """The partitions of the plan topic; a publisher locks a row to write to this partition."""
 
     __tablename__ = "plan_partition"
 
