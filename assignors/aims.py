@@ -19,9 +19,9 @@ The aims in their order:
    that one, and so on;
 5. racks: partitions read from a replica in the member's rack.
 
-Each of these figures except the ratio is a sum of arc costs, so one flow optimises them in order.
-The ratio is an upper limit that the network imposes on every topic. The module lowers this limit
-and solves the network again, until the loads or the number of kept partitions would get worse.
+All these figures except the ratio are sums of arc costs, so one flow optimises them in order. The
+ratio is an upper limit that the network imposes on every topic. The module lowers this limit and
+solves the network again, until the loads or the number of kept partitions would get worse.
 """
 
 from dataclasses import dataclass

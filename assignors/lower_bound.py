@@ -3,8 +3,8 @@
 Belongs here: bounds for every assignment of a problem. Belongs elsewhere: finding an assignment.
 
 The load of the most loaded member has two lower bounds. The first is the heaviest partition, since
-one member gets all of it. The second is a mean: the partitions of a set of topics go to the members
-that read these topics, so one of these readers has at least their mean load. The set of all topics
+one member gets all of it. The second is a mean: only the readers of a set of topics can own these
+topics' partitions, so one reader has at least the mean load of all readers. The set of all topics
 gives the plain mean; if subscriptions differ, a set with few readers may have a higher mean. The
 set with the highest mean is found by max-flow min-cut: topics flow to the members that read them,
 and each member takes at most `bound`. If not everything fits, the cut is a set of topics that does

@@ -24,7 +24,7 @@ from assignors.member import (
 )
 from assignors.problem_input import read
 
-#: Includes the parts of a problem, so that other modules need to import only this one.
+#: Includes the names of a problem's parts, so that importing this module is enough.
 __all__ = [
     "LARGEST_LAG",
     "Float64",

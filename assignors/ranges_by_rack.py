@@ -4,9 +4,9 @@ Belongs here: the rule by which Kafka's RangeAssignor gives members the partitio
 their rack. Belongs elsewhere: the other partitions, which are then cut into pieces (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
-the same number of partitions are assigned together, because an application may join their records:
-if a rack has a replica of partition 0 of each of these topics, one member in this rack gets
-partition 0 of all of them, and so on.
+the same number of partitions are assigned together, because an application may join their records.
+For example, let all these topics have a replica of partition 0 in the same rack. Then one member in
+this rack gets partition 0 of all these topics.
 """
 
 from collections import defaultdict

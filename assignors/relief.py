@@ -61,9 +61,9 @@ class Step:
 class _Offer(NamedTuple):
     """A possible step and its value.
 
-    Offers are compared by `worth`: first by the load above the target that a step removes per moved
-    partition, then by whether the given partition has a replica in the taker's rack, then by the
-    load of the more loaded of both members afterwards, negated.
+    `worth` has three values, of which the first decides first: the load above the target that the
+    step removes per moved partition; whether the given partition has a replica in the taker's rack;
+    and the higher load of the two members after the step, negated.
     """
 
     worth: tuple[float, bool, float]
@@ -117,7 +117,7 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 
     Yields
     ------
-    Each step. Steps never return to earlier owners, because each one makes the list of loads
+    Each step. The search never repeats an assignment, because each step makes the list of loads
     smaller (sorted in descending order, and compared element by element).
 
     Notes
@@ -143,7 +143,7 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step with the first few receivers that have one, the least loaded first.
+    """Search receivers in small groups, the least loaded first; return the best step of a group.
 
     Moves and swaps are tried first. If none helps, one partition is exchanged for several, if this
     helps.
@@ -326,7 +326,7 @@ def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """For each of `mine`, return the weight to give back so that both loads become equal."""
+    """For each of `mine`, return the weight that must come back to make both loads equal."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

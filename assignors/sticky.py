@@ -177,8 +177,8 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
 def _place(problem: Problem, owner: Int32) -> Int32:
     """Give partitions without an owner to the members with the fewest partitions.
 
-    Members take partitions in turns, in order of topic and number, so that they get similar parts
-    of each topic.
+    The partitions are in order of topic and number, and members take turns. So each member gets a
+    similar part of each topic.
     """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))

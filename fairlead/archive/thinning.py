@@ -20,8 +20,7 @@ from fairlead.errors import FileSystemError
 
 #: Age at which an unfinished file is removed. Another process may still be writing a younger file.
 _GRACE: Final = timedelta(minutes=15)
-#: File that lists the intervals from which several files are kept, so that `tidy` need not read
-#: these files again.
+#: File that lists the intervals from which several files are kept: `tidy` does not read them again.
 _THINNED: Final = "thinned.json"
 
 

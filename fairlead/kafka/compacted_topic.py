@@ -82,7 +82,7 @@ def foreign_codecs(compression: str) -> str:
 
 
 class Position(NamedTuple):
-    """Position of a record in the plan topic."""
+    """Position of a record in the topic."""
 
     partition: int
     offset: int

@@ -170,8 +170,8 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     back_offs
         `group_id` of groups in back-off, and how many plans made the group worse, `times`.
     ended_regressions
-        `group_id` of groups with a regression in the last thirty days, and the time when the last
-        plan that caused a regression was replaced or withdrawn, `ended_at`.
+        `group_id` of groups with a regression in the last thirty days, and `ended_at`: when the
+        last plan that caused a regression was replaced or withdrawn.
     histories
         `history`, its `bytes`, and the start of its `oldest` day, which shows whether old days are
         pruned.

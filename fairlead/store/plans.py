@@ -129,9 +129,9 @@ class PlanStore:
         -------
         A StoredDecision for each decision, in the same order. If a decision is already stored for
         the group and snapshot, the stored decision is returned, so a repeated run does not propose
-        a plan twice. If another open transaction has locked a group, or Postgres does not accept
-        one of the group's values, nothing is stored for the group, and a failed decision with the
-        reason is returned.
+        a plan twice. If another open transaction has locked a group, nothing is stored for the
+        group, and a failed decision with the reason is returned. The same happens if Postgres does
+        not accept one of the group's values.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
