@@ -14,9 +14,9 @@ Increasing costs make the loads decreasingly minimal: the largest load is as sma
 the second largest, and so on. (The feasible load vectors are the integer points of a base
 polyhedron, an M-convex set. In such a set, one vector is best for all symmetric convex costs: Frank
 and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of the costs
-matters, and the smallest integers in this order are used. Several flows can lead to
-these loads. Among them, the module prefers flows that keep the most owners, then flows with the
-most partitions in the rack of a replica.
+matters, and the smallest integers in this order are used. Several flows can lead to these loads.
+Among them, the module prefers flows that keep the most owners, then flows with the most partitions
+in the rack of a replica.
 
 An arc for every possible load would take P arcs per member. Instead, each member has arcs for a
 window of loads around its expected load; outside the window the cost is linear. This linear cost is

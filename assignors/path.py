@@ -187,7 +187,7 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the lowest load for each number of moves that lowers the load further."""
+        """Return the lowest load for each number of moves, unless fewer moves lead to this load."""
         frontier: list[Spent] = []
         for point in sorted(self.points):
             if not frontier or point.highest_load < frontier[-1].highest_load:

@@ -247,7 +247,7 @@ class Problem:
 
 
 def member_ring(problem: Problem) -> Int32:
-    """Return member indices in the order of Kafka's range and round-robin assignors, shape (M,).
+    """Return member indices in the order of Kafka's `range` and `roundrobin`, shape (M,).
 
     Static members come first, by instance id, then the others by name (`MemberInfo.compareTo`).
     """

@@ -67,7 +67,8 @@ def _given_back(problem: Problem, owner: Int32) -> Mask:
 def _keep_near(problem: Problem, owner: Int32) -> Mask:
     """Return which partitions stay with their owners.
 
-    Each owner keeps as many of a topic as under `owner`, those with a replica in its rack first.
+    Each owner keeps as many partitions of a topic as under `owner`: first those with a replica in
+    its rack.
     """
     kept: Mask = (owner == problem.owner) & (owner >= 0)
     giving = (problem.owner >= 0) & (owner != problem.owner)
@@ -107,7 +108,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     examples = [int(np.flatnonzero(rack_of == rack)[0]) for rack in range(racks)]
     near = (~problem.far[:, examples]).tolist()
     topic = problem.topic_of[partitions].astype(np.int64)
-    # One number per item encodes the sort order: topic, set of racks (or rack), index.
+    # Sort by one number that combines topic, set of racks (or rack), and index.
     by_set = topic * sets + problem.rack_set_of[partitions]
     by_rack = topic * racks + rack_of[members]
     partitions = np.sort(by_set * problem.partition_total + partitions) % problem.partition_total

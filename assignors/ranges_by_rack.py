@@ -100,7 +100,8 @@ class _Deal:
     def together(self) -> Int32:
         """Return the subscriber that gets each partition number of all topics, int32 of shape (N,).
 
-        This is the first subscriber with room in a rack with replicas; -1 if there is none.
+        This is the first subscriber with room in a rack that has replicas of the partitions with
+        this number; -1 if there is none.
         A subscriber without room never gets room again, so it is removed from its rack's queue.
         """
         queues = [

@@ -135,8 +135,8 @@ def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
 def _give_up_surplus(problem: Problem) -> Int32:
     """Take partitions from members that own too many, first from the topics of which they own most.
 
-    Let P = q M + r. Then r members keep at most q + 1 partitions, and the others at most q. Members
-    that own more than q are the first of the r, so that as few partitions as possible are taken.
+    Let there be P = q M + r partitions. Then r members keep at most q + 1, and the others at most
+    q. Members that own more than q are the first of the r, to take as few partitions as possible.
     """
     owned = problem.owner[problem.owner >= 0]
     counts = np.bincount(owned, minlength=len(problem.members))

@@ -135,7 +135,7 @@ def _matrix(problem: Problem, owner: Int32) -> Int64:
 def _deal(problem: Problem, held: Int64) -> Int32:
     """Return owners with `held` partitions of each topic on each member.
 
-    Members keep partitions that they own as far as `held` allows.
+    Each member keeps as many of its own partitions as `held` allows.
     """
     owner = problem.owner.copy()
     mine = np.flatnonzero(owner >= 0)

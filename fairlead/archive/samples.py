@@ -174,7 +174,7 @@ class SampleArchive:
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Return the newest sample of each group; leave out groups that the newest sample lacks.
+        """Return the newest sample of each group, if the last sampling included the group.
 
         Returns
         -------

@@ -139,7 +139,7 @@ def _remove_damaged(files: SampleFiles, oldest: str) -> None:
 
 
 def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:
-    """Return a digest that changes if files are added or removed, or `keep` has other files."""
+    """Return a digest that changes if files come or go, or if `keep` lists other files."""
     text = json.dumps([(file.path, file.sample_id in keep) for file in files])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

@@ -70,8 +70,8 @@ class BrokerGroup:
     members
         All members including rebalance triggers, ascending by member id.
     topic_ids
-        Maps each topic with a partition that a member owns or will own to the topic's id in Kafka's
-        text format.
+        Maps topics to their ids in Kafka's text format. Has all topics of which a member owns, or
+        will own, a partition.
     error
         Why the coordinator does not describe the group; None if it does.
     """

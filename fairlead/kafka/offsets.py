@@ -112,7 +112,7 @@ def _in_one_call(admin: AdminClient, topics: Collection[str]) -> dict[str, int]:
     try:
         listed = admin.list_topics(timeout=IN_ONE_CALL_S).topics
     except KafkaException:
-        return {}  # the caller then requests single topics, with their errors
+        return {}  # the caller then requests each topic separately
     return {
         topic: len(listed[topic].partitions)
         for topic in topics

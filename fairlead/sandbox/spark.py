@@ -39,7 +39,7 @@ class SparkServer(processes.Service):
     Parameters
     ----------
     state_dir
-        Directory whose folder `spark` has the server's log and its address for runs.
+        Directory whose folder `spark` has the server's log, and the server's address for runs.
     settings
         Spark's settings, including the properties with which to start the server.
     """

@@ -122,7 +122,7 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
-    """Return the acts that wait for the planner, oldest first; `groups` None: of all groups."""
+    """Return the acts of some or all groups that wait for the planner, oldest first."""
     conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
     return _read(engine, PageAct.outcome == "asked", *conditions)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of samples read: enough for four days with a sample every quarter of an hour.
 TIMES: Final = 400
-#: Maximum total number of partitions in the samples read. Fewer samples are read of large groups.
+#: Maximum total number of partitions in the samples read: fewer samples of large groups are read.
 CELLS: Final = 40_000
 #: Maximum number of adoption rows read: enough for two days with a row every quarter of an hour.
 ADOPTIONS: Final = 192

@@ -18,8 +18,8 @@ from fairlead.store.engine import transaction
 Rows = Sequence[Mapping[str, Any]]
 Readings = dict[str, Rows]
 
-#: Groups that were not sampled for this long are left out. One day more than a week, which is the
-#: longest usual `cadence` of a policy.
+#: Groups that were not sampled for this long are left out. The longest usual `cadence` of a policy
+#: is a week; this is one day more.
 SEEN_WITHIN: Final = timedelta(days=8)
 #: Findings of a sample count as current for this long, even if several samples fail meanwhile.
 CURRENT_WITHIN: Final = timedelta(minutes=15)

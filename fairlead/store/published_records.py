@@ -106,7 +106,7 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= LastRecord.epoch,  # else it is from a delayed publisher
+            where=new.excluded.epoch >= LastRecord.epoch,  # else a delayed publisher sent it
         ),
         rows,
     )
