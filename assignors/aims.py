@@ -114,10 +114,10 @@ class _Graph:
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """The levels next to the best loads. Other best loads differ from these by at most one
-    partition per member (Frank and Murota: all best loads form a matroid, shifted)."""
+    """One load more and one less than in a best assignment. In other best assignments, the load of
+    a member differs by at most one partition (Frank and Murota: a shifted matroid)."""
     arc_pair: Int64
-    """Topic and member, as a pair's index, of each arc of the network, int64 of shape (A,)."""
+    """For each arc of the network: index of its pair of topic and member, int64 of shape (A,)."""
     pair_topic: Int64
     pair_member: Int64
     pair_base: Int64

@@ -98,7 +98,7 @@ def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
 def _topic_loads(
     problem: Problem, weights: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the sum and maximum of each topic's weights, shape (T,); 0 if a topic has no reader."""
+    """Return the sum and maximum of each topic's weights, shape (T,); 0 for an unread topic."""
     sums = np.zeros(len(problem.topics), dtype=weights.dtype)
     tops = np.zeros(len(problem.topics), dtype=weights.dtype)
     filled = np.flatnonzero((problem.partition_counts > 0) & (problem.subscriber_counts > 0))

@@ -72,8 +72,8 @@ MISSING: Final = frozenset(
 """Error codes for a topic or partition that does not exist (any more)."""
 
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
-"""Error codes to ignore when reading partitions: librdkafka needs a group id and looks up its
-coordinator, although the group is never joined."""
+"""Error codes to ignore when reading partitions: librdkafka needs a group id and looks up the
+group's coordinator, although no member joins the group."""
 
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:

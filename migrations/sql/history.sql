@@ -26,7 +26,7 @@ BEGIN
     IF missing = '{}' THEN
         RETURN;
     END IF;
-    -- Writers of a new day take turns. Attaching, unlike CREATE ... PARTITION OF, does not stop readers and
+    -- Only one session at a time creates days. Attaching, unlike CREATE ... PARTITION OF, does not stop readers and
     -- writers of other days.
     LOCK TABLE fairlead_raw.partition_lag IN SHARE UPDATE EXCLUSIVE MODE;
     FOREACH history IN ARRAY missing LOOP
@@ -137,7 +137,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Copies the last adherence of plans.
+-- Copies the newest measurement of a plan's adherence to a table with one row per plan.
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
