@@ -114,8 +114,8 @@ class _Graph:
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """One load more and one less than in a best assignment. In other best assignments, the load of
-    a member differs by at most one partition (Frank and Murota: a shifted matroid)."""
+    """Windows from one partition below the best loads to one above. All equally good loads are
+    inside these windows (Frank and Murota: they form a shifted matroid)."""
     arc_pair: Int64
     """For each arc of the network: index of its pair of topic and member, int64 of shape (A,)."""
     pair_topic: Int64

@@ -20,7 +20,7 @@ RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
-    """Return the topics that are read by groups in which a member has a rack."""
+    """Return the topics of groups in which a member has a rack."""
     return {
         topic
         for described in descriptions

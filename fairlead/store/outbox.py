@@ -66,7 +66,7 @@ class PartitionLock:
 
 @dataclass(frozen=True)
 class Turn:
-    """The time during which one publisher holds the lock of a partition; from `Outbox.turn`.
+    """The time during which one publisher has locked a partition; `Outbox.turn` begins it.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set
 
 
 def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRecord]]) -> None:
-    """Record that entries were sent, and end the plans that they replace."""
+    """Record that entries were sent, and end the plans that the sent plans replace."""
     new = [(entry, sent) for entry, sent in entries if not entry.again]
     published = [(entry, sent) for entry, sent in new if entry.kind == "plan"]
     withdrawn = [(entry, sent) for entry, sent in new if entry.kind == "withdrawn"]
