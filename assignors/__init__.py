@@ -1,5 +1,5 @@
 """Partition assignors: pure functions from a `Problem` to an `Assignment`.
 
-One algorithm per module, arrays inside, dictionaries only at the edges. Nothing here does I/O or
-imports Kafka clients, Spark or Dagster.
+Each module has one algorithm. Algorithms work on arrays; only their inputs and results can be
+dictionaries. Nothing here does I/O or imports Kafka clients, Spark or Dagster.
 """

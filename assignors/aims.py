@@ -7,6 +7,8 @@ elsewhere: the smaller network of loads and owners, which solves far larger prob
     topic on member m --- 1st partition, 2nd, 3rd: more expensive ----> member m
     member m --- arcs as in `flow`, for loads near the solution of `flow` ----> sink
 
+A class is a set of partitions of one topic with the same replica racks and earlier owners.
+
 The aims in their order:
 
 1. loads, decreasingly minimal (see `sticky`);
@@ -17,9 +19,9 @@ The aims in their order:
    that one, and so on;
 5. racks: partitions read from a replica in the member's rack.
 
-All these figures except the ratio are sums of convex costs of arcs, so one flow optimises them in
-order. The ratio is a ceiling for all topics of a flow: the module lowers the ceiling and solves
-again until the loads or the number of kept partitions would get worse.
+All these figures except the ratio are sums of arc costs, so one flow optimises them in order. The
+ratio is an upper limit that the network imposes on every topic. The module lowers this limit and
+solves the network again, until the loads or the number of kept partitions would get worse.
 """
 
 from dataclasses import dataclass
@@ -89,7 +91,7 @@ def _most(problem: Problem, ceiling: tuple[int, int], *, strictly: bool = False)
 
 
 def _units(problem: Problem, ceiling: tuple[int, int]) -> int:
-    """Return an upper bound on the number of arcs of the network, given a ceiling."""
+    """Return an upper bound on the network's number of arcs; `ceiling` as for `_most`."""
     most = np.minimum(_most(problem, ceiling), problem.partition_counts)
     classes = 0 if problem.earlier is None else problem.partition_counts
     return int(((most + classes) * problem.subscriber_counts).sum())
@@ -112,10 +114,10 @@ class _Graph:
     problem: Problem
     network: flow.Network
     windows: flow.Windows
-    """The levels next to the best loads. Other best loads differ from these by at most one
-    partition per member (Frank and Murota: all best loads form a matroid, shifted)."""
+    """Windows from one partition below the best loads to one above. All equally good loads are
+    inside these windows (Frank and Murota: they form a shifted matroid)."""
     arc_pair: Int64
-    """Topic and member, as a pair's index, of each arc of the network, int64 of shape (A,)."""
+    """For each arc of the network: index of its pair of topic and member, int64 of shape (A,)."""
     pair_topic: Int64
     pair_member: Int64
     pair_base: Int64
@@ -183,10 +185,10 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """For each row of `Problem.earlier`, return which arcs do not lead to the earlier owner.
+        """Return a mask for each row of `Problem.earlier`: arcs that miss the earlier owner.
 
-        A row has one earlier owner of each partition. An arc has partitions of one class, which all
-        have the same earlier owners.
+        A row has an earlier owner, or -1, for each partition. The partitions on an arc belong to
+        one class, so all of them have the same earlier owners.
         """
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
@@ -235,7 +237,7 @@ class _Graph:
 
 
 def _prices(aims: list[tuple[npt.NDArray[Any], int]]) -> list[int]:
-    """Return a price for each aim, so that all less important aims together never outweigh it.
+    """Return a price for each aim that all less important aims together never outweigh.
 
     A flow is optimal if no cycle of arcs improves it. So the price of an aim only has to exceed
     what the less important aims can gain along one cycle.

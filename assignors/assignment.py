@@ -13,7 +13,7 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Spent(NamedTuple):
-    """A point of a frontier: the load of the most loaded member if this many partitions move."""
+    """A number of moved partitions, and the highest load of a member after these moves."""
 
     moves: int
     highest_load: float
@@ -45,7 +45,7 @@ class Assignment:
     frontier: tuple[Spent, ...] = ()
 
     def by_member(self) -> dict[str, dict[str, list[int]]]:
-        """Return a map from each member to its topics, and from topic to partition numbers.
+        """Return a mapping from each member to a mapping from topics to partition numbers.
 
         Examples
         --------

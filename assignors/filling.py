@@ -38,7 +38,7 @@ def fill(loads: Int64, items: int) -> Int64:
     """
     if loads.size and (loads == loads[0]).all():
         return np.arange(items) % loads.size
-    # At equal levels, the receiver with the highest initial load comes first: it got fewest items.
+    # At equal levels, the receiver with the highest initial load is first, as it got fewest items.
     order = np.argsort(-loads, kind="stable")
     sorted_loads = loads[order]
     received = _received(sorted_loads, items)
@@ -50,10 +50,10 @@ def fill(loads: Int64, items: int) -> Int64:
 
 
 def in_turns(received: Int64) -> Int64:
-    """Return the receiver of each item so that each receiver's items are spread over the list.
+    """Return the receiver of each item; the items of a receiver are spread over the whole list.
 
-    `received` has the number of items of each receiver. If similar items are adjacent in the list,
-    each receiver gets a proportional part of each kind.
+    `received` is the number of items that each receiver gets. If similar items are adjacent in the
+    list, each receiver gets a proportional part of each kind of items.
 
     Examples
     --------

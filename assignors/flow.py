@@ -14,9 +14,9 @@ Increasing costs make the loads decreasingly minimal: the largest load is as sma
 the second largest, and so on. (The feasible load vectors are the integer points of a base
 polyhedron, an M-convex set. In such a set, one vector is best for all symmetric convex costs: Frank
 and Murota, "Decreasing minimization on M-convex sets", 2022.) So only the order of the costs
-matters, and the smallest integers in this order are used. Of all flows with these loads, the module
-finds those that keep the most owners, and of these, one with the most partitions in the rack of a
-replica.
+matters, and the smallest integers in this order are used. Several flows can lead to these loads.
+Among them, the module prefers flows that keep the most owners, then flows with the most partitions
+in the rack of a replica.
 
 An arc for every possible load would take P arcs per member. Instead, each member has arcs for a
 window of loads around its expected load; outside the window the cost is linear. This linear cost is
@@ -72,7 +72,7 @@ class Network:
     def tie_breaks(self) -> Int64:
         """Return the cost per partition of each arc, int64 of shape (A,).
 
-        A move costs more than all reads from near replicas can gain.
+        One move costs more than reads from nearer replicas can save in total.
         """
         cost = self.arc_far.copy()
         classes, members = self.sizes.size, self.base.size
@@ -136,7 +136,10 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 def _classes(
     problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Return the class of each partition, and each class's code (topic and rack set) and size."""
+    """Return the class of each partition, and each class's code and size.
+
+    A code is a number that stands for a topic and, if racks matter, a set of replica racks.
+    """
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
         code = code * _rack_kinds(problem) + problem.rack_set_of
@@ -161,8 +164,8 @@ def _rack_kinds(problem: Problem) -> int:
 def _longest_cycle(classes: int, members: int) -> int:
     """Maximum number of arcs between classes and members on a simple cycle of the network.
 
-    A flow is optimal if no cycle improves it. So one unit of a cost must exceed what all less
-    important costs can gain along a cycle.
+    A flow is optimal if no cycle improves it. So one unit of an important cost must exceed what all
+    less important costs can save along a cycle.
     """
     return 2 * min(classes, members) + 2
 
@@ -204,9 +207,9 @@ def _refine(network: Network) -> Int64:
 class Windows:
     """Each member's arcs to the sink, and its window: the loads from `low` to `high`.
 
-    In the window, a member has an arc for each level: for one more partition, or on a coarse grid,
-    for the partitions of one more cell. `low` and `high` are int64 of shape (M,). The other arrays
-    have a value for each of the L arcs.
+    Inside its window, a member has an arc for each level. A level is one more partition or, on a
+    coarse grid, one more cell of several partitions. `low` and `high` are int64 of shape (M,). The
+    other arrays have a value for each of the L arcs.
     """
 
     low: Int64
@@ -251,7 +254,7 @@ def list_windows(network: Network, low: Int64, high: Int64, *, step: int = 1) ->
 def _solve_in(
     network: Network, windows: Windows, *, break_ties: bool = True
 ) -> tuple[Int64, Int64]:
-    """Return the flow on each arc from a class to a member, and the loads including `base`."""
+    """Return the flow on each arc from a class to a member, and each member's whole load."""
     from ortools.graph.python import min_cost_flow  # noqa: PLC0415 - a slow import, often not needed
 
     classes, members = network.sizes.size, network.base.size

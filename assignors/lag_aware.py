@@ -1,4 +1,4 @@
-"""Lag-aware assignment as published in KAFKA-5337: each topic separately, by counts, then by lag.
+"""Lag-aware assignment as in KAFKA-5337: each topic separately, by partition counts, then by lag.
 
 Belongs here: exactly the published rule. Belongs elsewhere: balance across topics, or keeping
 owners (`sticky_lag_aware` does both).
@@ -31,9 +31,10 @@ def lag_aware(problem: Problem) -> Assignment:
 
     Notes
     -----
-    As counts are compared first, each member gets one partition of the topic, then each a second
-    one, and so on. In each such round, the member with the least lag so far gets the partition with
-    the most lag. So a sort per round replaces the loop over partitions: O(P log M). KAFKA-5337.
+    As counts are compared first, every member gets one partition of the topic, then every member
+    gets a second one, until none is left. In each of these rounds, the member with the least lag
+    gets the partition with the most lag, the next member the next partition, and so on. So a sort
+    per round replaces the loop over partitions: O(P log M). KAFKA-5337.
 
     Examples
     --------

@@ -3,8 +3,8 @@
 Belongs here: bounds for every assignment of a problem. Belongs elsewhere: finding an assignment.
 
 The load of the most loaded member has two lower bounds. The first is the heaviest partition, since
-one member gets all of it. The second is a mean: the partitions of a set of topics go to the members
-that read these topics, so one of these readers has at least their mean load. The set of all topics
+one member gets all of it. The second is a mean: only the readers of a set of topics can own these
+topics' partitions, so one reader has at least the mean load of all readers. The set of all topics
 gives the plain mean; if subscriptions differ, a set with few readers may have a higher mean. The
 set with the highest mean is found by max-flow min-cut: topics flow to the members that read them,
 and each member takes at most `bound`. If not everything fits, the cut is a set of topics that does
@@ -98,7 +98,7 @@ def load_lower_bound(problem: Problem, weights: Float64) -> LoadBound:
 def _topic_loads(
     problem: Problem, weights: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the sum and the maximum of each topic's weights, shape (T,); 0 if nobody reads it."""
+    """Return the sum and maximum of each topic's weights, shape (T,); 0 for an unread topic."""
     sums = np.zeros(len(problem.topics), dtype=weights.dtype)
     tops = np.zeros(len(problem.topics), dtype=weights.dtype)
     filled = np.flatnonzero((problem.partition_counts > 0) & (problem.subscriber_counts > 0))
@@ -136,14 +136,14 @@ def _tightest(problem: Problem, loads: Float64, capacities: Float64) -> _Mask:
 
 
 def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
-    """Find a set of topics for which their readers have no room; empty if there is none."""
+    """Find a set of topics whose load exceeds the room of their readers; empty if there is none."""
     from ortools.graph.python import max_flow  # noqa: PLC0415 - a slow import, often not needed
 
     topics, members = loads.size, room.size
     source, sink = topics + members, topics + members + 1
     unit = _FLOW_UNITS / loads.sum()
     supply = np.floor(loads * unit).astype(np.int64)
-    # Rounded up, so that rounding errors never make topics exceed the room.
+    # Round the room up: otherwise a rounding error could make topics seem to exceed the room.
     taken = np.minimum(np.ceil(room * unit), 2 * _FLOW_UNITS).astype(np.int64) + 1
     solver = max_flow.SimpleMaxFlow()
     topic = np.arange(topics)

@@ -117,7 +117,7 @@ def balance_score(counts: Int64) -> int:
 
 
 def member_lags(problem: Problem, owner: Int32) -> list[int]:
-    """Return each member's lag, in records, as M exact Python integers."""
+    """Return each member's lag in records; Python integers, because sums may exceed int64."""
     assigned, weights = owner >= 0, problem.exact_weights
     lags = np.zeros(len(problem.members), dtype=weights.dtype)
     np.add.at(lags, owner[assigned], weights[assigned])

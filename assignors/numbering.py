@@ -1,4 +1,4 @@
-"""Numbering of items within groups that are consecutive in an array.
+"""Numbering of items within their group, for arrays in which the items of a group are adjacent.
 
 Belongs here: this computation, which most assignors need. Belongs elsewhere: what the groups are.
 """

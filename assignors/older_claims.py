@@ -1,4 +1,4 @@
-"""Return partitions to earlier owners, if no current owner keeps them.
+"""Give partitions back to earlier owners, if no current owner keeps them.
 
 Belongs here: this aim of `sticky`. Belongs elsewhere: the order of claims (`claims`), other aims.
 """
@@ -11,7 +11,7 @@ from assignors.problem import Int32, Problem
 
 
 def give_back(problem: Problem, owner: Int32) -> Int32:
-    """Exchange moved and placed partitions within each topic so that they return to earlier owners.
+    """Exchange moved and placed partitions within each topic, to give them to earlier owners.
 
     Kept partitions stay with their owners, and each member has as many partitions of each topic as
     before. As many partitions as possible return to their newest earlier owner, then to the owner

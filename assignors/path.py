@@ -70,8 +70,8 @@ class Goal:
     ) -> "Goal":
         """Compute the lower bound of the highest load, and the band above the bound.
 
-        `enough`: a load that is good enough. It extends the band upwards if necessary, and the plan
-        stops at the band's upper end.
+        `enough`: a load that is good enough. The band reaches at least up to this load, and the
+        plan stops as soon as the highest load is inside the band.
         """
         bound = load_lower_bound(problem, weights)
         slack = max(bound.load * band, band_floor)
@@ -86,7 +86,7 @@ class Goal:
 
 
 class Path:
-    """The steps of a plan. `finish` takes those that help, as far as the limit on moves allows."""
+    """A sequence of steps (moves and exchanges), from which `finish` makes a plan."""
 
     def __init__(
         self,
@@ -156,8 +156,8 @@ class Path:
     def _worthwhile(self, target: float, first: int = 0) -> int:
         """Return the index of the first point after which the path gains almost nothing.
 
-        The search starts at point `first`. Returns the last point if the path reaches `target`, or
-        if the effort is spent, since further steps are then unknown.
+        The search starts at point `first`. If the path reaches `target`, the last point is
+        returned. Likewise if the effort is spent, since the gain of further steps is then unknown.
         """
         least = self.points[-1].highest_load
         if self.effort.spent or least <= target:
@@ -187,7 +187,7 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the lowest load for each number of moves, unless fewer moves reach it, too."""
+        """Return the lowest load for each number of moves, unless fewer moves lead to this load."""
         frontier: list[Spent] = []
         for point in sorted(self.points):
             if not frontier or point.highest_load < frontier[-1].highest_load:

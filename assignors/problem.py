@@ -24,7 +24,7 @@ from assignors.member import (
 )
 from assignors.problem_input import read
 
-#: Includes the parts of a problem, so that other modules need to import only this one.
+#: Includes the names of a problem's parts, so that importing this module is enough.
 __all__ = [
     "LARGEST_LAG",
     "Float64",
@@ -153,7 +153,7 @@ class Problem:
 
     @cached_property
     def subscriber_offsets(self) -> Int64:
-        """Where topics start in `subscribers`: topic t has `subscribers[start[t]:start[t + 1]]`."""
+        """Index in `subscribers` of each topic's first subscriber, int64 of shape (T + 1,)."""
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.subscriber_counts)))
 
     @cached_property
@@ -247,7 +247,7 @@ class Problem:
 
 
 def member_ring(problem: Problem) -> Int32:
-    """Return member indices in the order of Kafka's range and round-robin assignors, shape (M,).
+    """Return member indices in the order of Kafka's `range` and `roundrobin`, shape (M,).
 
     Static members come first, by instance id, then the others by name (`MemberInfo.compareTo`).
     """

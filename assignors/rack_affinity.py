@@ -24,9 +24,9 @@ Table = list[list[int]]
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
-    Each member has as many partitions of each topic as before, and keeps as many of the partitions
-    that it already owned. If it gives up some partitions of a topic, it keeps those with a replica
-    in its rack. Partitions that returned to an earlier owner stay there.
+    Each member's number of partitions of a topic stays the same, and so does the number that the
+    member keeps. A member that must give up some partitions of a topic keeps those with a replica
+    in its rack. Partitions that `give_back` has returned to an earlier owner stay there.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def _given_back(problem: Problem, owner: Int32) -> Mask:
 def _keep_near(problem: Problem, owner: Int32) -> Mask:
     """Return which partitions stay with their owners.
 
-    Each owner keeps as many of a topic as under `owner`, those with a replica in its rack first.
+    Each owner keeps as many partitions of a topic as under `owner`: first those with a replica in
+    its rack.
     """
     kept: Mask = (owner == problem.owner) & (owner >= 0)
     giving = (problem.owner >= 0) & (owner != problem.owner)
@@ -107,7 +108,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     examples = [int(np.flatnonzero(rack_of == rack)[0]) for rack in range(racks)]
     near = (~problem.far[:, examples]).tolist()
     topic = problem.topic_of[partitions].astype(np.int64)
-    # One number per item encodes the sort order: topic, set of racks (or rack), index.
+    # Sort by one number that combines topic, set of racks (or rack), and index.
     by_set = topic * sets + problem.rack_set_of[partitions]
     by_rack = topic * racks + rack_of[members]
     partitions = np.sort(by_set * problem.partition_total + partitions) % problem.partition_total
@@ -119,7 +120,7 @@ def _dealt(problem: Problem, partitions: Int64, members: Int32) -> tuple[Int64, 
     left, room = supply - table.sum(axis=2), demand - table.sum(axis=1)
     given = np.dstack(
         (table, left)
-    )  # number of partitions by topic, set and rack; in the last column: to racks without a replica
+    )  # partitions by topic, set and rack; last column: partitions for racks without a replica
     taken = np.dstack((table.transpose(0, 2, 1), room))
     first_given, first_taken = (
         (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape) for sizes in (given, taken)

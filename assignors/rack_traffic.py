@@ -16,7 +16,7 @@ from assignors.spread import even_shares, pairs
 
 # Maximum number of partitions and members examined in all steps together: about a second.
 _WORK = 30_000_000
-# For the comparison of savings per move, a step without moves counts as this number of moves.
+# Steps are compared by savings per move. A step without moves counts as this number of moves.
 _FREE = 0.25
 
 
@@ -49,8 +49,8 @@ class Bounds:
 class _Step(NamedTuple):
     """A move or an exchange of two partitions.
 
-    `worth` is the traffic saved per move, `peak` the highest load of the changed members, `takes`
-    each partition with its new owner, and `moves` the change in the number of moved partitions.
+    `worth`: traffic saved per move. `peak`: highest load of the changed members. `takes`: each
+    partition with its new owner. `moves`: change in the number of moved partitions.
     """
 
     worth: float
@@ -64,9 +64,9 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition either moves to a member that has room, or is exchanged for another partition of a
-    member in the rack of a replica, whichever saves more traffic per move. The largest share of a
-    topic on one member does not grow.
+    A partition moves to such a member, if one has room, or is exchanged for a partition of such a
+    member, whichever saves more traffic per move. The largest share of a topic on one member does
+    not grow.
 
     Parameters
     ----------
@@ -87,8 +87,9 @@ def reduce_rack_traffic(
     -----
     O(P + M) for each partition that is read from another rack, at most 30 million in all. Greedy:
     the search ends when no single step helps, even if several together would. In groups of six
-    partitions, it saves as much traffic as exhaustive search if members have ample room, nine
-    tenths of that if members have room for 50 % more load, and three quarters if members are full.
+    partitions, it saves as much traffic as exhaustive search if members have ample room. It saves
+    nine tenths of that if members have room for 50 % more load, and three quarters if they are
+    full.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def reduce_rack_traffic(
 
 
 class _TrafficSearch:
-    """The search and its current owners."""
+    """The search of `reduce_rack_traffic`, with the owners after the steps so far."""
 
     def __init__(
         self, problem: Problem, owner: Int32, weights: Float64, traffic: Float64, bounds: Bounds

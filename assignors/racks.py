@@ -23,7 +23,7 @@ def in_replica_rack(problem: Problem, partitions: Int64, members: Int64 | Int32)
 def far_partitions(problem: Problem, owner: Int32) -> Mask:
     """Return whether each partition is read from another rack, bool of shape (P,).
 
-    False if the rack of its owner or of a replica is unknown.
+    False if the rack of the owner or of a replica is unknown.
 
     Examples
     --------

@@ -4,9 +4,9 @@ Belongs here: the rule by which Kafka's RangeAssignor gives members the partitio
 their rack. Belongs elsewhere: the other partitions, which are then cut into pieces (`ranges`).
 
 A member gets no more partitions of a topic than without racks. Topics with the same subscribers and
-the same number of partitions are assigned together, because an application may join their records:
-if a rack has a replica of partition 0 of each of these topics, one member in this rack gets
-partition 0 of all of them, and so on.
+the same number of partitions are assigned together, because an application may join their records.
+For example, let all these topics have a replica of partition 0 in the same rack. Then one member in
+this rack gets partition 0 of all these topics.
 """
 
 from collections import defaultdict
@@ -86,8 +86,8 @@ class _Deal:
         near = np.array(
             [[rack is None or rack in held for held in problem.rack_sets] for rack in kinds]
         )
-        # For each partition number and each of K racks: whether in every topic, the partition with
-        # this number has a replica in the rack. bool of shape (N, K).
+        # bool of shape (N, K), for N partition numbers and K racks: whether the partition with this
+        # number has a replica in the rack, in every topic.
         self.near: Mask = np.all(near[:, sets], axis=1).T
 
     def _room(self, at: int) -> int:
@@ -100,8 +100,9 @@ class _Deal:
     def together(self) -> Int32:
         """Return the subscriber that gets each partition number of all topics, int32 of shape (N,).
 
-        This is the first subscriber with room in a rack with replicas; -1 if there is none.
-        A subscriber never regains room, so one without room is removed from its rack's queue.
+        This is the first subscriber with room in a rack that has replicas of the partitions with
+        this number; -1 if there is none.
+        A subscriber without room never gets room again, so it is removed from its rack's queue.
         """
         queues = [
             [at for at, kind in enumerate(self.kind_of) if kind == wanted][::-1]
@@ -126,7 +127,7 @@ class _Deal:
         return taken_by
 
     def alone(self) -> Int32:
-        """Give partitions to one subscriber after another: free ones near it, up to its share.
+        """Give each subscriber, one after another, unowned partitions near it, at most its share.
 
         A partition is near a subscriber if it has a replica in the subscriber's rack.
         Each rack has one queue of partition numbers, and its subscribers take from the front.

@@ -1,4 +1,4 @@
-"""The assignors by name, for policies, the command line and plan followers.
+"""The assignors by name, for policies, the command line and consumers that follow plans.
 
 Belongs here: names, and the check for unknown options. Belongs elsewhere: what an option means (see
 the assignor).

@@ -61,9 +61,9 @@ class Step:
 class _Offer(NamedTuple):
     """A possible step and its value.
 
-    Offers are compared by `worth`: first by the load above the target that a step removes per moved
-    partition, then by whether the given partition has a replica in the taker's rack, then by the
-    load of the more loaded of both members afterwards, negated.
+    `worth` has three values, of which the first decides first: the load above the target that the
+    step removes per moved partition; whether the given partition has a replica in the taker's rack;
+    and the higher load of the two members after the step, negated.
     """
 
     worth: tuple[float, bool, float]
@@ -117,7 +117,7 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 
     Yields
     ------
-    Each step. Steps never return to earlier owners, because each one makes the list of loads
+    Each step. The search never repeats an assignment, because each step makes the list of loads
     smaller (sorted in descending order, and compared element by element).
 
     Notes
@@ -143,7 +143,7 @@ def relieve(ledger: Ledger, movable: Mask, *, target: float, effort: Effort) -> 
 def _best_step(
     ledger: Ledger, shares: _Shares, giver: int, target: float, effort: Effort
 ) -> Step | None:
-    """Find the best step with the first few receivers that have one, the least loaded first.
+    """Search receivers in small groups, the least loaded first; return the best step of a group.
 
     Moves and swaps are tried first. If none helps, one partition is exchanged for several, if this
     helps.
@@ -188,8 +188,8 @@ def _for_several(
         return None
     sums = np.concatenate(([0.0], ledger.weights[theirs].cumsum()))
     last = ledger.weights[theirs].searchsorted(ledger.weights[mine])
-    # For each of `mine`, try the heaviest of the taker's lighter partitions: as many as the weight
-    # that would make both loads equal (`_ideal_returns`) allows, or one more.
+    # In exchange for each of `mine`, the taker gives lighter partitions, the heaviest first. Try
+    # two numbers of them: as many as fit into the ideal weight (`_ideal_returns`), and one more.
     first = sums.searchsorted(sums[last] - _ideal_returns(ledger, giver, taker, mine))
     first = np.clip(np.concatenate((first, first - 1)), 0, np.tile(last, 2))
     mine, last = np.tile(mine, 2), np.tile(last, 2)
@@ -251,7 +251,7 @@ def _best_offer(
     most = np.maximum.reduceat(gain, sizes.cumsum() - sizes)
     order = np.flatnonzero(gain == most[which])
     order = order[np.lexsort((mine[order], peak[order], ~near[order], which[order]))]
-    best = order[which[order].searchsorted(np.arange(len(choices)))]  # the first per choice
+    best = order[which[order].searchsorted(np.arange(len(choices)))]  # the first of each choice
     best = best[peak[best] <= highest]
     if not best.size:
         return None
@@ -265,10 +265,10 @@ def _best_offer(
 def _effect(
     ledger: Ledger, giver: int, taker: Int64, work: Float64, target: float
 ) -> tuple[Float64, Float64]:
-    """Return the effects of giving amounts of work to takers, one element per amount and taker.
+    """Return two effects of passing `work[i]` from the giver to `taker[i]`, as arrays over i.
 
-    The first array is the removed load above the target, as a multiple of the target. The second is
-    the load of giver or taker afterwards, whichever is higher.
+    The first array is by how much the loads above the target decrease, as a multiple of the target.
+    The second is the load of giver or taker afterwards, whichever is higher.
     """
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
     after_giver = high - work / ledger.capacity(giver)
@@ -296,14 +296,16 @@ def _exchanges(ledger: Ledger, shares: _Shares, giver: int, taker: int) -> Itera
     theirs = _readable(ledger, shares.of(taker), by=giver)
     returned = ledger.with_topic_room(giver, theirs)
     if welcome.size and returned.size:
-        # Pair each of `welcome` with the two of `returned` that make both loads most nearly equal.
+        # Pair each partition in `welcome` with two in `returned`: those whose weights are next to
+        # the ideal, so that both loads become most nearly equal.
         ideal = _ideal_returns(ledger, giver, taker, welcome)
         at = ledger.weights[returned].searchsorted(ideal)
         pairs = np.minimum(np.concatenate((at, np.maximum(at - 1, 0))), returned.size - 1)
         yield _Exchanges(taker, np.concatenate((welcome, welcome)), returned[pairs])
     if theirs.size and (welcome.size < mine.size or returned.size < theirs.size):
         # Limits on topics always allow a swap of two partitions of one topic. To find such swaps,
-        # sort `theirs` by topic and weight, and search for the place of each ideal return there.
+        # sort `theirs` by topic and weight, and find the partitions of the topic whose weights are
+        # next to the ideal.
         my_topics, their_topics = (ledger.problem.topic_of[row] for row in (mine, theirs))
         keys = their_topics * np.int64(theirs.size + 1) + np.arange(theirs.size)
         order = np.argsort(keys)
@@ -324,7 +326,7 @@ def _readable(ledger: Ledger, partitions: Int64, *, by: int) -> Int64:
 
 
 def _ideal_returns(ledger: Ledger, giver: int, taker: int, mine: Int64) -> Float64:
-    """Return the weight the giver must get back for each of `mine` so that loads become equal."""
+    """For each of `mine`, return the weight that must come back to make both loads equal."""
     give, take = ledger.capacity(giver), ledger.capacity(taker)
     even = float(ledger.loads[giver] - ledger.loads[taker]) / (1 / give + 1 / take)
     returns: Float64 = ledger.weights[mine] - even

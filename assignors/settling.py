@@ -23,10 +23,10 @@ _ROUNDING = 1e-9
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     """Exchange pairs of partitions if that spreads a topic or reduces cross-rack traffic.
 
-    The number of moves stays the same. So does the highest load, and no exchange makes the higher
-    of the two members' loads higher. If the plan leaves a partition with its owner, an exchange may
-    move it only if a partition of the same weight stays instead. Exchanges that spread a topic come
-    first, then those that save most cross-rack traffic.
+    The number of moves and the highest load stay the same. No exchange raises the higher load of
+    its two members. If the plan leaves a partition with its owner, an exchange may move it only if
+    another partition of the same weight stays instead. Exchanges that spread a topic come first,
+    then those that save most cross-rack traffic.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
 
 
 def stand_ins(problem: Problem, plan: Int32, settled: Int32) -> dict[int, int]:
-    """Map each partition that moves only because of `settle` to one that stays in exchange.
+    """Map each partition that moves only because of `settle` to one that stays instead.
 
     Both partitions have the same present owner.
     """

@@ -12,7 +12,7 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Pairs(NamedTuple):
-    """Number of partitions, `size`, for each pair of a topic and a member that owns some of it.
+    """Each pair of a topic and a member that owns `size` partitions of the topic.
 
     int64 arrays of equal length.
     """
@@ -43,7 +43,7 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Return the partition count of every pair, by the pair's index; None if most would be 0."""
+    """Return the partition count of every pair, by its index; None if there are too many pairs."""
     if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)
@@ -84,7 +84,7 @@ def worst(problem: Problem, owner: Int32) -> tuple[int, int]:
 
 
 def is_even(problem: Problem, owner: Int32) -> bool:
-    """Return whether the shares of every topic differ by at most one partition: the best spread.
+    """Return whether every topic has the best spread: its shares differ by at most one partition.
 
     For a topic with N partitions and S readers, shares of N // S and N // S + 1 have the least sum
     of squares. The sum over all topics is minimal only if the sum of every topic is minimal.

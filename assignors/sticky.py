@@ -34,8 +34,8 @@ def sticky(
     Parameters
     ----------
     problem
-        P partitions, M members. Weights are ignored. Partitions that nobody claims now return to an
-        earlier owner, preferably the newest. If racks are given, a choice between equally good
+        P partitions, M members. Weights are ignored. Partitions without a current owner return to
+        an earlier owner, preferably the newest. If racks are given, a choice between equally good
         assignments prefers members in the rack of a replica (KIP-881).
     stickiness_first
         Never move an owned partition, and place the others as evenly as possible (the "fairest
@@ -91,10 +91,10 @@ def _solve(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _racks_matter(problem: Problem) -> bool:
-    """Return whether racks matter: some, but not all, pairs of partition and member's rack match.
+    """Return whether racks matter: some pairs of a partition and a member match, but not all.
 
-    A pair matches if the partition has a replica in the rack. Partitions whose replicas' racks are
-    unknown do not count.
+    A pair matches if the partition has a replica in the member's rack. Partitions whose replicas'
+    racks are unknown do not count.
     """
     near = [
         rack in replicas
@@ -133,10 +133,10 @@ def _even_loads(problem: Problem, *, keep_all: bool) -> Int32:
 
 
 def _give_up_surplus(problem: Problem) -> Int32:
-    """Make members with more than an even share give up partitions of the topics they have most of.
+    """Take partitions from members that own too many, first from the topics of which they own most.
 
-    With P = q M + r, r members keep q + 1 partitions and the others q. Members that already own
-    more than q come first, so that as few partitions as possible are given up.
+    Let there be P = q M + r partitions. Then r members keep at most q + 1, and the others at most
+    q. Members that own more than q are the first of the r, to take as few partitions as possible.
     """
     owned = problem.owner[problem.owner >= 0]
     counts = np.bincount(owned, minlength=len(problem.members))
@@ -155,7 +155,7 @@ def _give_up_surplus(problem: Problem) -> Int32:
 
 
 def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> Int64:
-    """Return an order of the partitions, by owner: each owner keeps the first of its partitions.
+    """Sort the partitions by owner, and each owner's partitions in the order of keeping them.
 
     The rank of an owner's n-th partition of a topic is n, divided by the topic's even share. Low
     ranks come first. For equal ranks, the order of topics differs between owners, so that not all
@@ -177,8 +177,8 @@ def _order_of_keeping(problem: Problem, partitions: Int64, surplus: Int64) -> In
 def _place(problem: Problem, owner: Int32) -> Int32:
     """Give partitions without an owner to the members with the fewest partitions.
 
-    Members take partitions in turns, in order of topic and number, so that they get similar parts
-    of each topic.
+    The partitions are in order of topic and number, and members take turns. So each member gets a
+    similar part of each topic.
     """
     free = np.flatnonzero((owner < 0) & problem.assignable)
     counts = np.bincount(owner[owner >= 0], minlength=len(problem.members))

@@ -1,4 +1,4 @@
-"""Sticky lag-aware assignment: move a partition only if that makes the lag balanced enough.
+"""Sticky lag-aware assignment: keep the owners, and move few partitions to balance the lag.
 
 Belongs here: the options, their limits, and the start of the plan. Belongs elsewhere: placing
 partitions without an owner (`placement`), finding moves (`relief`), the number of moves (`path`).
@@ -17,7 +17,7 @@ from assignors.problem import Float64, Int64, InvalidProblemError, Problem
 from assignors.relief import relieve
 from assignors.sticky import sticky
 
-# Maximum work of a partition, so that sums divided by capacities stay within the range of floats.
+# Maximum work of a partition in records; with more work, members' loads could overflow floats.
 _MOST_WORK = 1e200
 
 
@@ -56,9 +56,10 @@ def sticky_lag_aware(
     max_moves
         Maximum number of moved partitions; None: no limit. Orphans do not count: all are placed.
     max_count_skew
-        By how much the difference between the most and the fewest partitions of a member may exceed
-        this difference under `sticky`; None: no limit. If the present counts exceed the limit, they
-        are evened out first, if `max_moves` allows this. Only this step may raise the highest load.
+        Limit on the difference between the largest and the smallest partition count of a member:
+        the difference under `sticky`, plus this number. None: no limit. If the present counts
+        exceed the limit, they are evened out first, if `max_moves` allows this. Only this step may
+        raise the highest load.
     max_topic_count_skew
         By how much a member's partitions of a topic may exceed the topic's even share; None: no
         limit.

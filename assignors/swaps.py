@@ -24,8 +24,8 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
     Each step reduces the share that is largest compared to its topic's even share. The member with
     this share gives a partition of the topic to another member and usually gets one of another
     topic back; both are chosen to reduce the sum of squared shares most. The loads stay the same,
-    except that two members may exchange their loads. The number of moved partitions stays the same,
-    and no share grows beyond the share that the step reduces.
+    except that two members may exchange their loads. The number of moved partitions stays the same.
+    A share that grows never exceeds what the other member had of the same topic before.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
 
 
 class _Search:
-    """The search; `held` counts the partitions of each topic on each member, shape (T, M)."""
+    """The search of `spread_out`. `held`: partitions of each topic on each member, shape (T, M)."""
 
     def __init__(self, problem: Problem, owner: Int32, *, keep_all: bool) -> None:
         self.held = _matrix(problem, owner)
@@ -135,7 +135,7 @@ def _matrix(problem: Problem, owner: Int32) -> Int64:
 def _deal(problem: Problem, held: Int64) -> Int32:
     """Return owners with `held` partitions of each topic on each member.
 
-    Members keep partitions that they own as far as `held` allows.
+    Each member keeps as many of its own partitions as `held` allows.
     """
     owner = problem.owner.copy()
     mine = np.flatnonzero(owner >= 0)

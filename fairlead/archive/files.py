@@ -127,8 +127,9 @@ class SampleFiles:
     ) -> pa.Table | None:
         """Return the rows of a file; None if the file is gone or cannot be read.
 
-        After an error, loads the whole file into memory, and decodes the copy in memory. If this
-        fails, the cause is neither the disk nor the network, so the file is moved to `damaged`.
+        After an error, the file is first loaded into memory as a whole, and then decoded. If only
+        the decoding fails, neither the disk nor the network is the cause. In this case the file is
+        damaged, and is moved to the folder `damaged`.
         """
         whole = f"{self.root}/{path}"
         try:
@@ -214,7 +215,7 @@ class SampleFiles:
             entries: list[fs.FileInfo] = self._system.get_file_info(
                 fs.FileSelector(path, allow_not_found=True)
             )
-        except NotADirectoryError:  # `path` is a file: the next `write` raises an error
+        except NotADirectoryError:  # `path` is a file, which `write` reports
             return []
         except OSError as error:
             raise cannot("list", path, error) from error

@@ -27,7 +27,7 @@ from fairlead.errors import FileSystemError
 #: that a sample of many groups has few row groups.
 _ROWS_IN_PIECE: Final = 512
 #: Maximum number of groups that a Parquet filter lists by name. For more groups, the filter selects
-#: all names from the first to the last.
+#: a range of names: from the first of the groups to the last.
 _FEW: Final = 64
 #: File with the cost of the newest sample.
 _TAKEN: Final = "taken.json"
@@ -174,7 +174,7 @@ class SampleArchive:
         return samples.take(places.take(order))
 
     def newest(self, groups: Collection[str]) -> pa.Table:
-        """Return the newest sample of each group; leave out groups that were not sampled last time.
+        """Return the newest sample of each group, if the last sampling included the group.
 
         Returns
         -------

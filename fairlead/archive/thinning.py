@@ -2,9 +2,9 @@
 
 Belongs here: `tidy`. Belongs elsewhere: removing a single file (`files`).
 
-Samples older than the retention are removed. In each interval (quarter of an hour) that ended over
-75 minutes ago, two samples of each group are needed: the newest one, and the newest one without an
-error. Files of these intervals without a needed sample are removed.
+Samples older than the retention are removed. From each interval (quarter of an hour) that ended
+over 75 minutes ago, two samples of each group are kept: the newest one, and the newest one without
+an error. Files of the interval that have no such sample are removed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from fairlead.errors import FileSystemError
 
 #: Age at which an unfinished file is removed. Another process may still be writing a younger file.
 _GRACE: Final = timedelta(minutes=15)
-#: File that lists the intervals in which several files are needed.
+#: File that lists the intervals from which several files are kept: `tidy` does not read them again.
 _THINNED: Final = "thinned.json"
 
 
@@ -72,10 +72,10 @@ def _steps(
 def _thin(
     files: SampleFiles, intervals: Iterable[Sequence[SampleFile]], keep: Collection[str]
 ) -> None:
-    """Remove the files of intervals (quarters of an hour) that are not needed.
+    """Remove files without a needed sample from intervals (quarters of an hour).
 
-    Stores the names of intervals in which several files are needed, so that later calls do not read
-    these files again.
+    If several files of an interval are needed, stores the name of the interval. Later calls then do
+    not read these files again.
     """
     known, several = files.read_json(_THINNED), dict[str, str]()
     for interval in intervals:
@@ -96,10 +96,10 @@ def _thin(
 def _needed(
     files: SampleFiles, interval: Sequence[SampleFile], keep: Collection[str]
 ) -> list[SampleFile] | None:
-    """Remove the files of an interval that are not needed; return the others.
+    """Remove unneeded files from an interval, and return the needed ones.
 
-    A file is needed if it is in `keep`, or has a group's newest sample, or a group's newest sample
-    without an error.
+    A file is needed if it is in `keep`, or has a group's newest sample in the interval, or a
+    group's newest sample without an error.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _remove_damaged(files: SampleFiles, oldest: str) -> None:
 
 
 def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:
-    """Return a digest that depends on the names of the files and on which of them are in `keep`."""
+    """Return a digest that changes if files come or go, or if `keep` lists other files."""
     text = json.dumps([(file.path, file.sample_id in keep) for file in files])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

@@ -17,7 +17,7 @@ _SHOWN = 60
 #: Maximum number of characters of a message. Messages can be longer because names can be long.
 _LONGEST_MESSAGE = 1000
 
-#: Tokens for finding the end of a value in an object.
+#: Tokens of JSON (strings and punctuation), with which the end of a value in an object is found.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{},:]')
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]

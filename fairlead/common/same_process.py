@@ -7,7 +7,8 @@ from typing import Final
 
 import psutil
 
-# Start times are computed from the boot time, which changes when the clock is adjusted.
+# Maximum difference in seconds between the stored and the present start time of a process. psutil
+# computes start times from the boot time, which changes when the clock is adjusted.
 _CLOCK_TOLERANCE_S: Final = 5.0
 
 

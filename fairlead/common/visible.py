@@ -11,8 +11,8 @@ from typing import Any, Final
 #: Unicode categories of escaped characters: control characters (such as terminal escapes), format
 #: characters (bidirectional overrides, zero width), surrogates, line and paragraph separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-#: Maximum length of a line. A command fits even if it has the longest possible group id and every
-#: byte of the id is escaped.
+#: Maximum length of a line. A command with the longest possible group id fits, even if every byte
+#: of the id is escaped.
 _LONGEST: Final = 5_000
 
 

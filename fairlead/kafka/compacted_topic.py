@@ -82,7 +82,7 @@ def foreign_codecs(compression: str) -> str:
 
 
 class Position(NamedTuple):
-    """Position of a record in the plan topic."""
+    """Position of a record in the topic."""
 
     partition: int
     offset: int
@@ -105,9 +105,9 @@ class Record:
     published_at
         The record's timestamp; time-zone-aware.
     began
-        Offset of the first existing record of the group with the epoch of this record.
+        Offset of the oldest record in the topic that has the same group and epoch.
     tombstone
-        Offset of the last existing tombstone of the group before this record; -1: none.
+        Offset of the group's last tombstone in the topic before this record; -1: none.
     """
 
     group: str

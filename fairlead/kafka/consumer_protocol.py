@@ -35,9 +35,9 @@ _CLASSIC_MEMBER: Final = 0
 class BrokerMember(LiveMember):
     """A member of a group in which the broker assigns partitions; `name` is still empty.
 
-    `topics` has the topics that the member subscribes to by name. If the member subscribes with a
-    pattern, `topics` also has the matching topics of which a member with the same pattern owns, or
-    will own, a partition.
+    `topics` has the topics that the member subscribes to by name or with a pattern. A topic that
+    matches the pattern is known only if a member with this pattern owns, or will own, a partition
+    of the topic.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class BrokerGroup:
     members
         All members including rebalance triggers, ascending by member id.
     topic_ids
-        Maps each topic with a partition that a member owns or will own to the topic's id in Kafka's
-        text format.
+        Maps topics to their ids in Kafka's text format. Has all topics of which a member owns, or
+        will own, a partition.
     error
         Why the coordinator does not describe the group; None if it does.
     """
@@ -172,9 +172,9 @@ def _read(described: Any) -> BrokerGroup:
 
 
 def _matched(members: Iterable[Any]) -> dict[str, set[str]]:
-    """Return the topics that match each pattern, as far as assignments show them.
+    """Return the topics that match each pattern, if a member with the pattern has a partition.
 
-    Coordinators do not report the topics that match a pattern.
+    Coordinators do not report other topics that match a pattern.
     """
     matched: dict[str, set[str]] = {"": set()}
     for raw in members:

@@ -52,7 +52,7 @@ _LONGEST_TOPIC: Final = 249
 _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
 _Refusal = tuple[GroupProblem | None, str | None]
-"""Kind of an error, and its message, which is None if the group can be planned."""
+"""The kind of an error, and the error's message; None if the group can be planned."""
 
 
 def problem_in(error: str) -> GroupProblem:
@@ -98,7 +98,7 @@ def read_description(group: str, raw: Mapping[str, Any]) -> GroupDescription:
             members = _named(
                 _read_member(member)
                 for member in raw["members"]
-                if member["client_id"] != TRIGGER  # a rebalance trigger leaves soon
+                if member["client_id"] != TRIGGER  # a rebalance trigger, not a consumer
             )
         except GroupError as unreadable:
             error = str(unreadable).replace(NUL, r"\0")

@@ -20,7 +20,7 @@ RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
-    """Return the topics that are read by groups in which a member has a rack."""
+    """Return the topics of groups in which a member has a rack."""
     return {
         topic
         for described in descriptions
@@ -76,7 +76,7 @@ def read_sources(admin: KafkaAdminClient, log: LogOffsets, topics: Iterable[str]
 def _placed(
     admin: KafkaAdminClient, topics: list[str], log: LogOffsets
 ) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield each partition's index in the arrays of `log`, leader (-1: none) and replicas."""
+    """Yield three values for each partition: its index in `log`, leader (-1: none) and replicas."""
     for topic in admin.describe_topics(topics):
         first, count = log.place(topic["name"])
         for partition in topic["partitions"]:
@@ -102,7 +102,7 @@ def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
 def _sizes(
     admin: KafkaAdminClient, topics: list[str], brokers: list[int], log: LogOffsets
 ) -> Iterator[tuple[int, int, int]]:
-    """For each replica, yield the partition's index in the arrays of `log`, broker, and bytes."""
+    """Yield three values for each replica: the partition's index in `log`, broker and bytes."""
     partitions = {topic: list(range(log.place(topic)[1])) for topic in topics}
     answers: list[dict[str, Any]] = admin.describe_log_dirs(partitions, brokers)
     for answer in answers:

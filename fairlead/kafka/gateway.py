@@ -174,8 +174,9 @@ class KafkaGateway:
         patience_s
             Total seconds to wait for groups that are rebalancing.
         before
-            The previous sample, at most one row per group. For partitions whose commit has not
-            changed since this sample, the last stable offset is read as well. None: for none.
+            The previous sample, at most one row per group. If a partition's commit has not changed
+            since this sample, the partition's last stable offset is read as well. None: no last
+            stable offsets are read.
         progress
             Called with a line for the user every few seconds, and at the end of each phase.
 
@@ -291,7 +292,7 @@ class KafkaGateway:
                 described |= self._describe_each(pending[start : start + GROUPS_PER_DESCRIPTION])
                 report(len(described), len(groups))
             pending = [group for group in pending if _unsettled(described[group])]
-            if not pending or time.monotonic() > deadline:  # `described` has errors of the pending
+            if not pending or time.monotonic() > deadline:  # `described` has their errors
                 break
             time.sleep(0.2)
         return with_agreed_shares(described, self.settings)

@@ -37,7 +37,8 @@ UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 PARTITIONS_A_BATCH: Final = 500
 NO_ANSWER: Final = "its leader does not answer"
 """The error if librdkafka returns a negative offset without an error."""
-#: Seconds. Time-out of a request for a batch; after that, partitions are requested one by one.
+#: Time-out in seconds of a request for a batch. If the request fails, each partition of the batch
+#: is requested separately.
 IN_ONE_CALL_S: Final = 5.0
 
 
@@ -111,7 +112,7 @@ def _in_one_call(admin: AdminClient, topics: Collection[str]) -> dict[str, int]:
     try:
         listed = admin.list_topics(timeout=IN_ONE_CALL_S).topics
     except KafkaException:
-        return {}  # the caller then requests single topics, with their errors
+        return {}  # the caller then requests each topic separately
     return {
         topic: len(listed[topic].partitions)
         for topic in topics
@@ -182,10 +183,11 @@ def _offsets(
     *,
     report: ReportCount,
 ) -> tuple[npt.NDArray[np.int64], dict[int, str | None]]:
-    """Return offsets (-1: unknown), and a mapping from indices to errors (None: no such partition).
+    """Return the partitions' offsets (-1: unknown), and a mapping from indices to errors.
 
-    Requests a batch in one call, which is three times as fast as a request for each partition. If
-    the call fails, requests each partition of the batch separately.
+    The error None means that there is no such partition. Requests a batch in one call, which is
+    three times as fast as a request for each partition. If the call fails, requests each partition
+    of the batch separately.
     """
     offsets = np.full(len(partitions), -1, dtype=np.int64)
     failed: list[int] = []

@@ -28,8 +28,8 @@ LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 #: sent.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: Maximum number of times, per record, that `send` repeats a batch which failed only because the
-#: broker had rejected an earlier record.
+#: `send` repeats a batch that failed only because the broker had rejected an earlier record. The
+#: maximum number of repetitions is the number of records, times this number.
 _TRIES: Final = 2
 # Errors of the broker or the client that mean that a single record is invalid.
 _OF_ONE_RECORD: Final = frozenset(

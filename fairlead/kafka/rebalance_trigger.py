@@ -6,9 +6,9 @@ a rebalance trigger, and checking whether it worked (`fairlead.workflows.rebalan
 A broker computes a group's assignment after a join, a leave or a change of subscription, not when a
 plan arrives. The rebalance trigger subscribes only to the plan topic. So the broker's own assignors
 give it only partitions of that topic and do not move other partitions. The rebalance trigger names
-no assignor, since brokers would count that as a vote for the assignor. It is not a static member,
-and neither reads nor commits. If its process is killed, it remains a member until its session ends,
-and then the broker assigns once more.
+no assignor, since brokers would count that as a vote for the assignor. The trigger is not a static
+member, and neither reads nor commits. If its process is killed, the trigger remains a member until
+its session ends, and then the broker assigns once more.
 
 The trigger is not a real consumer and only sends heartbeats: for each group, a real consumer would
 take a tenth of a second to find its coordinator, and up to three connections.

@@ -39,7 +39,7 @@ _SETTINGS: Final = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
     "statistics.interval.ms": 100,
-    # Fetch little, since runs are short. A batch that is larger is still fetched whole.
+    # Fetch little, since runs are short. A batch above these limits is still fetched as a whole.
     "fetch.message.max.bytes": 65_536,
     "fetch.max.bytes": 2**20,
     "fetch.wait.max.ms": 10,

@@ -72,12 +72,12 @@ MISSING: Final = frozenset(
 """Error codes for a topic or partition that does not exist (any more)."""
 
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
-"""Error codes to ignore when reading partitions: librdkafka needs a group id and looks up its
-coordinator, although the group is never joined."""
+"""Error codes to ignore when reading partitions: librdkafka needs a group id and looks up the
+group's coordinator, although no member joins the group."""
 
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:
-    """Return whether a broker describes the cluster."""
+    """Return whether a broker answers a request within this time."""
     # The variable keeps the client alive: requests fail when their client is garbage-collected.
     # `Any`, because the types in the stubs are wrong.
     admin: Any = AdminClient(settings.librdkafka())
@@ -220,7 +220,7 @@ def backoff(timeout_s: float) -> dict[str, Any]:
 def _collect(
     futures: "Mapping[Key, Future[Answer]]", answers: Answers[Key, Answer], timeout_s: float
 ) -> int:
-    """Wait for the futures; store their answers and errors in `answers`; return their number."""
+    """Store the results of all futures in `answers`; return the number of futures."""
     for key, future in futures.items():
         try:
             answers.values[key] = future.result(timeout_s + GRACE_S)

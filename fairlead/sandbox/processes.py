@@ -33,7 +33,7 @@ _TAIL_LINES: Final = 20
 
 
 class Service:
-    """A process that is found by one argument of its command line, called its mark.
+    """A process that is found again by its mark: an argument that only its command line has.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class SparkServer(processes.Service):
     Parameters
     ----------
     state_dir
-        Directory whose folder `spark` has the server's log and its address for runs.
+        Directory whose folder `spark` has the server's log, and the server's address for runs.
     settings
         Spark's settings, including the properties with which to start the server.
     """
@@ -66,7 +66,7 @@ class SparkServer(processes.Service):
         return answers(lambda: SparkSession(server.url))
 
     def start(self) -> WarmServer:
-        """Start the server unless it runs; replace a server that has other code or does not answer.
+        """Start the server unless it runs; replace a server that is outdated or does not answer.
 
         If several processes call this at the same time, one of them starts the server, and the
         others wait and use the same server.
@@ -96,7 +96,7 @@ class SparkServer(processes.Service):
         """Return the warm server for a run; start it again if it has ended.
 
         Returns None if Spark runs elsewhere or no warm Spark was requested. Also returns None, and
-        calls `tell` with the reason, if the server has other code or cannot be started.
+        calls `tell` with the reason, if the server is outdated (see `fits`) or cannot be started.
         """
         recorded = WarmServer.recorded(self._state_dir)
         if recorded is None or self._settings.master != ANYWHERE:

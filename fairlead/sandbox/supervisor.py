@@ -194,7 +194,7 @@ class _Child:
         return PartState(self._began_at, self._ended or f"waits for {self.part.after}")
 
     def tend(self) -> None:
-        """Start the part if it is due; otherwise check whether it is ready, or has ended."""
+        """Start the part if its wait is over; if the part runs, check its state."""
         now = time.monotonic()
         if self._popen is None:
             if now >= self._due:

@@ -37,7 +37,7 @@ class Act:
         The kind of act.
     group, version, sha256
         The plan that the page showed. The group is None if the act freezes or unfreezes all groups.
-        Freezing has no version; to unfreeze, the version is the number of the freeze.
+        To freeze, the version is None. To unfreeze, it is the number of the freeze (`Freeze`).
     reason
         The person's reason.
     """
@@ -83,7 +83,7 @@ def act(engine: Engine, wanted: Act) -> UUID:
     Raises
     ------
     PlanStateError
-        The act is impossible, too late, not allowed on pages, or the form was sent before.
+        The act is impossible, too late, or not allowed on pages. Or the form was sent before.
     TamperedPlanError
         The version's hash differs from the hash that the person saw.
     """
@@ -94,7 +94,7 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
 
 def objection_to_pages(engine: Engine) -> str | None:
-    """Return why the engine's login may not act for people; None if it may."""
+    """Return why the database login of `engine` may not act for people; None if it may."""
     with transaction(engine) as connection:
         row = connection.execute(select(func.session_user(), func.fairlead.objection_to_pages()))
         login, objection = row.one()
@@ -122,7 +122,7 @@ def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -
 
 
 def asked(engine: Engine, groups: Iterable[str] | None = None) -> list[Acted]:
-    """Return the acts that wait for the planner, oldest first; `groups` None: of all groups."""
+    """Return the acts of some or all groups that wait for the planner, oldest first."""
     conditions = [] if groups is None else [PageAct.group_id.in_(list(groups))]
     return _read(engine, PageAct.outcome == "asked", *conditions)
 

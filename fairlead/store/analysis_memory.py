@@ -90,10 +90,10 @@ def record_findings(
     findings_by_group
         Maps each group to the time of its sample, and its findings.
     requests
-        If the findings are from a sample: maps groups to their plan requests. Stored requests of
-        groups that are in `findings_by_group` but not in this mapping are deleted. None if the
-        findings are from a planning run: stored requests do not change, and the members' speeds are
-        replaced.
+        If the findings are from a sample: maps each group that needs a plan to its plan request.
+        Stored requests of the other groups in `findings_by_group` are deleted. If the findings are
+        from a planning run: None. Then stored requests do not change, and the stored speeds of
+        members are replaced.
     """
     if not findings_by_group:
         return

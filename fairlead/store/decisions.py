@@ -156,7 +156,7 @@ def insert_decisions(
 def stored_decisions(
     connection: Connection, decisions: Sequence[Decision], *, created: bool
 ) -> dict[str, StoredDecision]:
-    """Return decisions that are stored for the same groups and snapshots as these decisions."""
+    """Return the stored decisions on the same groups and snapshots as these decisions."""
     snapshot_of = {decision.group: decision.snapshot_id for decision in decisions}
     times = [decision.snapshot_at for decision in decisions]
     if not times:

@@ -101,7 +101,7 @@ def create_store_engine(
     engine = create_engine(
         url,
         pool_pre_ping=True,
-        isolation_level="READ COMMITTED",  # after waiting for a lock, see rows committed meanwhile
+        isolation_level="READ COMMITTED",  # after a wait for a lock, shows newly committed rows
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",
@@ -153,8 +153,8 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     StoreRefusesError
         The database accepts no changes, or a lock was not free in time.
     ConfigurationError
-        The schema is missing or older than this version of Fairlead, or the database's user may
-        not do this.
+        The schema is missing or older than this version of Fairlead. Or the database's user lacks
+        a right.
     PlanStateError, TamperedPlanError
         A trigger refused a change to a plan.
     UnstorableError

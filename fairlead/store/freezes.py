@@ -1,7 +1,7 @@
-"""Frozen groups: while a group is frozen, or all are, no new version is sent.
+"""Frozen groups: while a group is frozen, no new version of its plan is sent.
 
-Belongs here: freezing, unfreezing, and the present freezes. Belongs elsewhere: holding plans back,
-which the trigger `frozen` does in the transaction that records the outbox entry.
+Belongs here: freezing, unfreezing, and the present freezes. Belongs elsewhere: holding plans back.
+The trigger `frozen` does this: it refuses the outbox entry of a frozen group's new version.
 """
 
 from collections.abc import Iterable
@@ -89,8 +89,8 @@ def unfreeze_plans(
     Raises
     ------
     PlanStateError
-        There is no such freeze. Or a second person must approve the group's plans, and the
-        session's user is a planner, or is not an approver.
+        There is no such freeze. Or the group's plans need a second person's approval, and the
+        session's user may not give it: the user is a planner, or is not an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Maximum number of samples read: enough for four days with a sample every quarter of an hour.
 TIMES: Final = 400
-#: Maximum total number of partitions in the samples read. Fewer samples are read of large groups.
+#: Maximum total number of partitions in the samples read: fewer samples of large groups are read.
 CELLS: Final = 40_000
 #: Maximum number of adoption rows read: enough for two days with a row every quarter of an hour.
 ADOPTIONS: Final = 192
@@ -157,8 +157,8 @@ def last_samples(connection: Connection, groups: Iterable[str]) -> "dict[str, La
 def read_samples(engine: Engine, group: str) -> "list[StoredSample]":
     """Return the stored samples of a group, the oldest first, followed by its last sample.
 
-    Returns at most the newest `TIMES` stored samples, and fewer if they have more than `CELLS`
-    partitions in total, but at least two.
+    Returns at most the newest `TIMES` stored samples. If these have more than `CELLS` partitions in
+    total, returns fewer samples, but at least two.
     """
     from fairlead.domain.stored_samples import StoredSample  # noqa: PLC0415 - imports numpy
 

@@ -28,7 +28,7 @@ FROM fairlead_raw.partition_lag
 WHERE group_id = :group AND snapshot_at = :at
 """
 #: Stored samples have neither offsets nor statuses, but rows of planning runs have both. Returns no
-#: rows if a planning run used this sample as its snapshot: then `_LAG_OF_RUN` has rows.
+#: rows if a planning run used the sample as its snapshot: then `_LAG_OF_RUN` has rows.
 _LAG_OF_SAMPLE: Final = """
 SELECT sampled_at, topic, partition, members[sampled.owner + 1], NULL, NULL, NULL, sampled.lag,
        NULL, NULL, sampled.arrival_rate, NULL, sampled.behind_s, NULL, false

@@ -18,15 +18,16 @@ from fairlead.store.engine import transaction
 Rows = Sequence[Mapping[str, Any]]
 Readings = dict[str, Rows]
 
-#: Groups that were not sampled for this long are left out. One day more than a week, which is the
-#: longest usual `cadence` of a policy.
+#: Groups that were not sampled for this long are left out. The longest usual `cadence` of a policy
+#: is a week; this is one day more.
 SEEN_WITHIN: Final = timedelta(days=8)
 #: Findings of a sample count as current for this long, even if several samples fail meanwhile.
 CURRENT_WITHIN: Final = timedelta(minutes=15)
 #: Number of intervals without a sample after which samples are overdue. It allows for one failed
 #: and one slow sample.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric: those whose records take longest to process.
+#: Maximum number of partitions with a metric. If there are more, those whose records take longest
+#: to process get one.
 _MOST_PARTITIONS: Final = 10_000
 #: Time-out of a query; shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"
@@ -144,11 +145,11 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
         `group_id`, `status`, `partitions`: one row per status.
     balance
         `group_id`, and its last measured `lag_max` in records, `imbalance`, `topic_spread`, and
-        `rack_bytes_per_day` from other racks.
+        `rack_bytes_per_day`, the traffic from other racks.
     diagnoses
         `group_id`, `diagnosis`, `since`, `forecast_time_lag_s`, `utilisation`, `loss_s`,
         `catch_up_s`, `consumers_wanted`, `last_seen`, of groups sampled within `sampled_within`.
-        `holds` is always 1: the value of a Prometheus metric whose labels are the diagnosis.
+        `holds` is always 1: the value of the Prometheus metric that has the diagnosis as a label.
     partition_work
         `group_id`, `topic`, `partition`, `seconds_per_record`, reported by consumers.
     consumer_work
@@ -169,8 +170,8 @@ def read_all_groups(engine: Engine, sampled_within: timedelta = CURRENT_WITHIN) 
     back_offs
         `group_id` of groups in back-off, and how many plans made the group worse, `times`.
     ended_regressions
-        `group_id` of groups with a regression in the last thirty days, and the time when the last
-        plan that caused a regression was replaced or withdrawn, `ended_at`.
+        `group_id` of groups with a regression in the last thirty days, and `ended_at`: when the
+        last plan that caused a regression was replaced or withdrawn.
     histories
         `history`, its `bytes`, and the start of its `oldest` day, which shows whether old days are
         pruned.

@@ -66,7 +66,7 @@ class PartitionLock:
 
 @dataclass(frozen=True)
 class Turn:
-    """The time during which one publisher holds the lock of a partition; from `Outbox.turn`.
+    """The time during which one publisher has locked a partition; `Outbox.turn` begins it.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class Turn:
     def add(self, requests: Sequence[PublishRequest]) -> list[OutboxEntry]:
         """Record entries for requests; the end of the turn's `with` block commits them.
 
-        Leaves out plans whose state no longer allows the request, groups with a pending entry,
-        groups locked by another open transaction, and new versions of groups that are frozen or
-        that another transaction may be freezing.
+        Leaves out plans whose state no longer allows the request, groups with a pending entry, and
+        groups locked by another open transaction. Also leaves out new versions of frozen groups,
+        and of groups that another transaction may be freezing.
         """
         connection = self._connection
         free = lock_groups(connection, [request.group for request in requests])

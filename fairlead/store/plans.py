@@ -129,9 +129,9 @@ class PlanStore:
         -------
         A StoredDecision for each decision, in the same order. If a decision is already stored for
         the group and snapshot, the stored decision is returned, so a repeated run does not propose
-        a plan twice. If another open transaction has locked a group, or Postgres does not accept
-        one of the group's values, nothing is stored for the group, and a failed decision with the
-        reason is returned.
+        a plan twice. If another open transaction has locked a group, nothing is stored for the
+        group, and a failed decision with the reason is returned. The same happens if Postgres does
+        not accept one of the group's values.
         """
         groups = [decision.group for decision in decisions]
         if len(set(groups)) < len(groups):
@@ -299,9 +299,9 @@ class PlanStore:
     def last_decisions(self) -> dict[str, datetime]:
         """Return the time of each group's last decision that did not fail.
 
-        Usually this is the decision on the newest snapshot. But if a wrong clock has dated a
-        snapshot in the future, the times of the decisions are compared, so that this snapshot does
-        not hide later decisions.
+        Usually this is the decision on the newest snapshot. If a wrong clock has dated a snapshot
+        in the future, this snapshot remains the newest for some time. So the decision on it is
+        compared with the decision on the newest other snapshot, and the later decision counts.
         """
         of_group = (
             DecisionRow.group_id == ConsumerGroup.group_id,

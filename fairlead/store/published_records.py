@@ -53,9 +53,10 @@ def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, Pub
 def epochs_of(connection: Connection, beyond: Mapping[str, int | None]) -> dict[str, int]:
     """Return the epoch of each group's next record.
 
-    The epoch of the group's last record is used again, unless there is no last record, the last
-    record is a withdrawal, or `beyond` has an epoch. In these cases the epoch is the present time
-    in milliseconds, so that it exceeds all earlier epochs even if the database has lost them.
+    Usually the epoch of the group's last record is used again. A new epoch is needed if there is no
+    last record, if the last record is a withdrawal, or if `beyond` has an epoch. The new epoch is
+    the present time in milliseconds. So it exceeds all earlier epochs, even if the database has
+    lost them.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= LastRecord.epoch,  # else it is from a delayed publisher
+            where=new.excluded.epoch >= LastRecord.epoch,  # else a delayed publisher sent it
         ),
         rows,
     )

@@ -68,7 +68,7 @@ def history_days(engine: Engine) -> list[HistoryDay]:
 def prune(
     engine: Engine, older_than: datetime, summaries_older_than: datetime | None = None
 ) -> Pruned:
-    """Drop the days of history before the day of `older_than`, and older rows of other tables.
+    """Drop the days of history before the day of `older_than`; delete old rows of other tables.
 
     Parameters
     ----------

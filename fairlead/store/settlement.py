@@ -18,7 +18,7 @@ from fairlead.store.shared_statements import close_open_plans, record_events
 def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set[str]:
     """Return the groups whose entries are still pending.
 
-    Deletes a stored entry if its plan is no longer in the state that a plan has during sending.
+    Deletes an entry if its plan's state shows that the record is not being sent any more.
     """
     keys = [(entry.group, entry.plan.version) for entry in entries]
     states = {
@@ -53,7 +53,7 @@ def still_pending(connection: Connection, entries: Sequence[OutboxEntry]) -> set
 
 
 def confirm(connection: Connection, entries: list[tuple[OutboxEntry, PublishedRecord]]) -> None:
-    """Record that entries were sent, and end the plans that they replace."""
+    """Record that entries were sent, and end the plans that the sent plans replace."""
     new = [(entry, sent) for entry, sent in entries if not entry.again]
     published = [(entry, sent) for entry, sent in new if entry.kind == "plan"]
     withdrawn = [(entry, sent) for entry, sent in new if entry.kind == "withdrawn"]

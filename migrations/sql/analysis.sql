@@ -21,10 +21,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     latest fairlead_raw.group_diagnosis[];
 BEGIN
-    -- Samples and planning runs take turns; otherwise both could insert a row for a new diagnosis.
+    -- Without the lock, a sample and a planning run could both insert a row for a new diagnosis.
     LOCK TABLE fairlead_raw.group_diagnosis IN SHARE UPDATE EXCLUSIVE MODE;
     -- No row gets a time in the future, even if the writer's clock is ahead. A request for a plan continues if
-    -- the diagnosis changes. A planning run makes no requests, and does not change those of samples.
+    -- the diagnosis changes. Only samples make and end requests: a planning run leaves the stored requests.
     SELECT array_agg(jsonb_populate_record(NULL::fairlead_raw.group_diagnosis,
         given || jsonb_build_object('since', at, 'last_seen', at) ||
         CASE WHEN looked AND request.called_for IS NOT NULL THEN jsonb_build_object('called_at', at,

@@ -1,6 +1,6 @@
 -- A freeze of a group, or of all groups, stops new versions. Records that are already being sent still arrive,
 -- leases of published plans are renewed, and rollbacks are sent.
---   FL005  the transaction would not see freezes that began after the transaction
+--   FL005  the transaction's isolation level hides freezes that began after the transaction
 --   FL006  the group is frozen
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON fairlead_raw.freeze_event
@@ -93,14 +93,14 @@ BEGIN
         IF NOT EXISTS (SELECT FROM fairlead.freezes WHERE group_id IS NOT DISTINCT FROM wanted) THEN
             RAISE EXCEPTION '%: not frozen', what USING ERRCODE = 'FL001';
         END IF;
-        -- The web server's login can only call this through act_as, which has counted two people.
+        -- The web server's login can only call this through act_as, which has checked that two people agree.
         IF objection IS NOT NULL AND fairlead_raw.four_eyes_of(wanted) IS NOT NULL
             AND NOT (fairlead_raw.four_eyes_of(wanted) = 'proxy' AND fairlead.objection_to_pages() IS NULL)
         THEN
             RAISE EXCEPTION '%: to unfreeze needs four eyes, as plans do: % % and cannot unfreeze',
                 what, session_user, objection USING ERRCODE = 'FL004';
         END IF;
-        -- Send the plans that were held back now, not when their next attempt is due.
+        -- Without stored attempts, the planner does not wait: it sends the plans that were held back at once.
         DELETE FROM fairlead_raw.plan_attempt WHERE wanted IS NULL OR group_id = wanted;
     END IF;
     IF coalesce(btrim(actor), '') = '' OR NOT fairlead_raw.speaks_for_others() THEN

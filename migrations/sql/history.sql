@@ -4,9 +4,9 @@
 -- dropping a partition would lock the table that it refers to. There is no default partition, since rows in it
 -- would escape retention. Therefore writers first create the partition of the day.
 --
--- Sessions that create and drop these partitions take turns with a table lock. An advisory lock would not do,
--- because any login can hold it. The mode of the table lock needs more rights than reading and appending, so
--- that only the owner of the schema could block these sessions. The lock does not wait for readers and writers.
+-- A table lock prevents that several sessions create or drop these partitions at the same time. An advisory lock
+-- would not do, because any login can hold it. The table lock has a mode for which the right to read or append is
+-- not enough, so only the owner of the schema could block these sessions. It does not wait for readers and writers.
 
 
 -- Creates the partition of a day, such as partition_lag_20260131, in all histories at once.
@@ -26,12 +26,12 @@ BEGIN
     IF missing = '{}' THEN
         RETURN;
     END IF;
-    -- Writers of a new day take turns. Attaching, unlike CREATE ... PARTITION OF, does not stop readers and
+    -- Only one session at a time creates days. Attaching, unlike CREATE ... PARTITION OF, does not stop readers and
     -- writers of other days.
     LOCK TABLE fairlead_raw.partition_lag IN SHARE UPDATE EXCLUSIVE MODE;
     FOREACH history IN ARRAY missing LOOP
         child := history || '_' || to_char(day, 'YYYYMMDD');
-        -- Read pg_class: the cache of to_regclass may be older than the lock.
+        -- Another session may have created the partition meanwhile. The cache of to_regclass may not show this.
         CONTINUE WHEN EXISTS (
             SELECT FROM pg_class
             WHERE relname = child AND relnamespace = 'fairlead_raw'::regnamespace
@@ -137,7 +137,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Copies the last adherence of plans.
+-- Copies the newest measurement of a plan's adherence to a table with one row per plan.
 CREATE FUNCTION fairlead_raw.sum_up_adoptions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -190,7 +190,7 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' 
 DECLARE
     gone record;
 BEGIN
-    -- Prunes take turns; writers of new days do not wait for them.
+    -- Only one session prunes at a time. Sessions that create days do not wait for it.
     LOCK TABLE fairlead_raw.lag_snapshot IN SHARE UPDATE EXCLUSIVE MODE;
     FOR gone IN
         SELECT kept.day, kept.relation, kept.bytes FROM fairlead.history_days() kept
@@ -211,9 +211,9 @@ END $$;
 COMMENT ON FUNCTION fairlead.prune_history IS
     'Drops all whole days (UTC) of a history before a moment; returns the days and the bytes freed.';
 
--- Deletes old rows from tables that have no daily partitions. A version that no consumer followed and no person
--- rejected is deleted, unless it is the newest of its group, from which the next version counts, or another
--- version rolls back to it.
+-- Deletes old rows from tables that have no daily partitions. An old version is deleted if no consumer followed it
+-- and no person rejected it. But the newest version of a group is kept, because the next version's number is counted
+-- from it. A version to which another version rolls back is kept as well.
 CREATE FUNCTION fairlead.prune_rows(
     older_than timestamptz, summaries_older_than timestamptz, at_most integer DEFAULT 50000
 ) RETURNS TABLE (what text, gone bigint) LANGUAGE plpgsql

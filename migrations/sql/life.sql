@@ -131,7 +131,7 @@ CREATE FUNCTION fairlead_raw.check_four_eyes(group_id text, version integer) RET
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     objection text := fairlead_raw.objection_to_approver();
-    -- The web server's login can only call this through act_as, which has counted two people.
+    -- The web server's login can only call this through act_as, which has checked that two people agree.
     by_page boolean := fairlead.objection_to_pages() IS NULL AND 'proxy' = (
         SELECT plan.four_eyes FROM fairlead_raw.plan
         WHERE plan.group_id = check_four_eyes.group_id AND plan.version = check_four_eyes.version
@@ -205,7 +205,7 @@ CREATE TRIGGER written_once BEFORE UPDATE ON fairlead_raw.plan
     FOR EACH ROW EXECUTE FUNCTION fairlead_raw.plan_update();
 
 
--- Returns whether a text has a character other than blanks of any width and control characters.
+-- Returns whether a text has a visible character: neither a blank of any width nor a control character.
 CREATE FUNCTION fairlead_raw.is_visible(content text) RETURNS boolean LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(content, '') ~ '[^\s\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
@@ -328,8 +328,9 @@ COMMENT ON FUNCTION fairlead.reject_plan IS
     'Rejects a proposed plan, as the session''s user. actor: the person for whom a service acts.';
 
 
--- Locks the row of a partition of the plan topic, and returns the number of this turn. A publisher calls this
--- function, then fences earlier publishers, then commits its outbox entries. Only the planner may call it.
+-- Locks the row of a partition of the plan topic, and returns how often the row has been locked: the number of this
+-- turn. A publisher calls this function, then fences earlier publishers, then commits its outbox entries. Only the
+-- planner may call it.
 CREATE FUNCTION fairlead_raw.lock_partition(topic text, partition integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

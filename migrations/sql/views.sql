@@ -144,7 +144,7 @@ LEFT JOIN fairlead_raw.plan USING (group_id, version);
 COMMENT ON VIEW fairlead.balance_history IS
     'How evenly the work of a group was spread: as observed, and as plans predicted.';
 COMMENT ON COLUMN fairlead.balance_history.assignor IS
-    'The assignor of the plan that predicts it; null: observed.';
+    'The assignor of the plan that predicts this balance; null: observed.';
 
 
 CREATE VIEW fairlead.lag_history AS

@@ -22,8 +22,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 
--- Takes or requests a step for a person. A freeze waits, as in fairlead.freeze, until the session of a hanging
--- publisher has ended.
+-- Carries out what a person requests on a page, or stores the request. Like fairlead.freeze, a freeze waits until
+-- the session of a hanging publisher has ended.
 CREATE FUNCTION fairlead.act_as(
     actor text, proof text, id uuid, act text,
     group_id text, version integer, sha256 text, reason text

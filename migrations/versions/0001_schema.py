@@ -4,8 +4,9 @@ Each object is defined in one place: tables with their indexes, constraints and 
 models (`fairlead.store.models`), everything else in `migrations/sql`.
 
 Until the first release this revision is edited in place. Its name contains a digest of its sources,
-so that a build refuses databases that other sources created. At the first release, fix `revision`,
-and replace the models by `op.create_table`, because later revisions will change the models.
+because a build must refuse databases that were created from other sources. At the first release,
+fix `revision`, and replace the models by `op.create_table`, because later revisions will change the
+models.
 """
 
 import hashlib

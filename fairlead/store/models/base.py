@@ -70,8 +70,8 @@ class Base(DeclarativeBase):
     def __init_subclass__(cls, **options: Any) -> None:
         """Create a model's table and its comments.
 
-        The table's comment is the docstring. A column without a comment gets the meaning of the
-        figure with the column's name.
+        The table's comment is the docstring of its class. If a column has no comment, its comment
+        is the meaning of the figure that has the same name as the column.
         """
         super().__init_subclass__(**options)
         table = cast("Table", cls.__table__)

@@ -29,7 +29,7 @@ from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of
 from fairlead.store.models.plan import KnownGroup, of_plan
 
 KINDS: Final = ("observed", "predicted")
-"""Kinds of a balance."""
+"""Kinds of a balance: measured in a snapshot, or predicted for a plan."""
 Count = Annotated[int, mapped_column(Integer, server_default=text("0"))]
 
 
@@ -184,7 +184,7 @@ class LastSample(Base):
 
 
 class LagSnapshot(Base):
-    """Snapshots with rows in partition_lag, for each group."""
+    """Each group's snapshots whose lag is stored in partition_lag."""
 
     __tablename__ = "lag_snapshot"
     __table_args__ = (

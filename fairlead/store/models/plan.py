@@ -30,7 +30,7 @@ from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of, one
 VERBS: Final = ("approve", "reject", "rollback", "withdraw", "freeze", "unfreeze")
 """Web actions."""
 OUTCOMES: Final = ("done", "agreed", "asked", "refused")
-"""Outcomes of web actions."""
+"""Outcomes of web actions; `Acted` in `fairlead.store.acts` explains them."""
 
 
 class ConsumerGroup(Base):
@@ -50,7 +50,7 @@ KnownGroup = Annotated[
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     ),
 ]
-"""The key of a table with rows of registered groups."""
+"""A key column whose group must be in the table consumer_group."""
 
 
 class Plan(Base):
@@ -242,7 +242,7 @@ class PlanAttempt(Base):
 
 
 class PlanPartition(Base):
-    """The partitions of the plan topic; a publisher locks the row of its partition."""
+    """The partitions of the plan topic; a publisher locks a row to write to this partition."""
 
     __tablename__ = "plan_partition"
 
