@@ -112,7 +112,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records to partitions 0, 1, ...; `values_ms` has the work per record of each."""
+        """Send records to the first partitions; `values_ms`: a record's work, by partition."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)

@@ -315,7 +315,7 @@ class Storm:
         return f"pause {worker.name}"
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, with or without a running process."""
+        """Publish a plan with random shares for all names, whether or not such a consumer runs."""
         self.version += 1
         members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
@@ -368,7 +368,7 @@ class Storm:
         return f"broker {number} freezes"
 
     def both_die(self) -> str | None:
-        """Kill the group's coordinator and a member; restart the broker once the others settle."""
+        """Kill a member and the coordinator's broker; restart the broker once the group settles."""
         if (worker := self._some()) is None:
             return None
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, **QUIET})

@@ -65,7 +65,7 @@ def measured_groups(snapshot: GroupSnapshot) -> list[str]:
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups that have or had members are listed; groups with only commits are `memberless`."""
+    """Groups that have or had members are listed; groups with only commits are in `memberless`."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -256,7 +256,7 @@ def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """The gateway ends kafka-python's thread for the server, which would retry forever."""
+    """The gateway ends kafka-python's thread, because the thread would retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
@@ -315,7 +315,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Delete the topic only after its commits were read, because Kafka deletes them soon, too.
+    # Delete the topic after its commits were read: Kafka deletes them soon after the topic.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -331,7 +331,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
 def test_request_after_a_time_out_uses_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new client is needed, because the old one may wait minutes for a controller it lost."""
+    """A client that has lost its controller may wait for minutes, so it is replaced."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

@@ -102,7 +102,7 @@ def test_aborted_records_and_markers_are_not_counted(
 def test_compacted_log_has_fewer_records_than_offsets(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """Records are estimated by counting records, not offsets; tombstones count as records."""
+    """The estimated number of records is that of the remaining records, including tombstones."""
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",

@@ -1,4 +1,4 @@
-"""The rights in docs/trust.md suffice, on a broker that denies everything else."""
+"""Planner and consumers need only the rights in docs/trust.md; the broker denies all others."""
 
 import uuid
 from collections.abc import Mapping
@@ -138,7 +138,7 @@ def test_rights_suffice_to_plan_and_to_follow(
 
 
 def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
-    """The planner describes the group, sends its members, and triggers rebalances.
+    """The planner describes the group, publishes its members' names, and triggers rebalances.
 
     A rebalance trigger without READ is refused. Plain consumers need rights on only their topics
     and group. No trigger moves their partitions.
@@ -201,7 +201,7 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
 
 
 def only(right: Right, operation: str) -> Right:
-    """Return a right with one of its operations."""
+    """Return the right limited to one of its operations."""
     return replace(right, operations=(operation,))
 
 
