@@ -39,8 +39,8 @@ PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
 #: The user name under which the assignor reads plans on a broker with ACLs.
 READER: Final = "reader"
-#: Number of polls, 50 ms each, before a rebalance trigger leaves. If the broker had not read the
-#: plan when the trigger joined, it computes the assignment from the plan when the trigger leaves.
+#: Number of polls, 50 ms each, before a rebalance trigger leaves. If the broker reads a plan only
+#: after the trigger has joined, the broker assigns by the plan once the trigger leaves.
 STAYS: Final = 60
 
 

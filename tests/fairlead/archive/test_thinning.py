@@ -35,7 +35,7 @@ class Killed(BaseException):
 
 
 def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
-    """Each quarter of an hour keeps its newest sample, and its newest sample without an error."""
+    """Of each quarter-hour, the newest sample and the newest one without an error are kept."""
     archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE

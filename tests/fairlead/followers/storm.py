@@ -413,7 +413,7 @@ class Storm:
         return [log for name in ("log", "errors") for log in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
-        """Return, by message number, the folders of its readers, each with its number of reads."""
+        """Return, by message number, how often each consumer (its folder) has read the message."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             written = (folder / "messages").read_text() if folder.is_dir() else ""
@@ -424,7 +424,7 @@ class Storm:
         return found
 
     def possessions(self) -> Iterator[list[int]]:
-        """Yield the offsets that a member read from a partition after each of its assignments.
+        """Yield, for each assignment of a partition, the offsets that the new owner then read.
 
         Members that do not record offsets and assignments are left out.
         """

@@ -26,7 +26,7 @@ BATCH = 100
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_invariants_hold_in_every_history(first: int) -> None:
-    """No partition has two owners, statuses are true, and in the end all follow the newest plan."""
+    """No partition has two owners, statuses are correct, and finally all follow the newest plan."""
     for seed in range(first, first + BATCH):
         run(seed)
 
@@ -262,7 +262,7 @@ def test_member_recovers_from_an_interruption_at_any_line(share: int) -> None:
     """If an exception interrupts `poll` at any line, the member later follows the plan again.
 
     The line is interrupted at its first or a middle execution. A partition never has two owners,
-    and each status is true.
+    and each status is correct.
     """
     reached = lines()
     assert len(reached) > 200

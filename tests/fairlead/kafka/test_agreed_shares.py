@@ -51,7 +51,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides() -> None:
-    """Later records of that generation, and delayed ones of earlier generations, are ignored."""
+    """Later records of the newest generation, and records of earlier generations, are ignored."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),

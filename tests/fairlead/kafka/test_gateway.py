@@ -48,7 +48,7 @@ def delete(admin: AdminClient, topic: str) -> None:
 
 
 def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
-    """Return number, begin offset, end offset and committed offset of each partition."""
+    """Return the number, begin offset, end offset and committed offset of each partition."""
     columns = by_partition(snapshot.samples).select(["partition", "begin", "end", "committed"])
     return list(zip(*columns.to_pydict().values(), strict=True))
 

@@ -171,7 +171,7 @@ def test_sampling_commits_nothing_and_creates_no_group(
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]
 ) -> None:
-    """The error names READ, both without any right and with only DESCRIBE."""
+    """The error names READ if the user has no right, or only DESCRIBE."""
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
     secured.add_user(user)
     create_topics(secured.admin, NewTopic(topic, 1))

@@ -185,7 +185,7 @@ def test_heaviest_share_goes_to_the_new_member() -> None:
 
 
 def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
-    """The share of `a` has `t` and `u`; a new member that reads only `t` gets partitions of `t`."""
+    """A new member that does not read all topics of a share gets single partitions instead."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}
 

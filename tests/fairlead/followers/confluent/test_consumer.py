@@ -383,7 +383,7 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The calls open no connection to the coordination topic, because it would stay open."""
+    """The calls open no connection to the coordination topic, because nothing would close it."""
     alone.subscribe(["t"])
     alone.close()
     names: list[str] = []

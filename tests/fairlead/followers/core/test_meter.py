@@ -123,7 +123,7 @@ def app() -> Application:
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_iterated_records_count_for_their_partition(app: Application, takes: float) -> None:
-    """Each partition gets its own records' time, even if quick records are timed in groups."""
+    """A record's time counts for its partition, even if quick records are timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -243,7 +243,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """For any order of reads and seeks, all calls and all working time are reported."""
+    """In any order of reads and seeks, reports have the number of reads and all working time."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
