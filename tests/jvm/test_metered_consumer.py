@@ -165,7 +165,7 @@ def reports(committed: dict[int, tuple[int, str]]) -> WorkReports:
 def test_reported_work_equals_the_applications_measurement(
     applications: Applications, protocol: str
 ) -> None:
-    """Each partition's time is between the bounds that the application measured."""
+    """Each partition's reported time is between the bounds that the application measured."""
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol)
     applications.act("a", "subscribe")

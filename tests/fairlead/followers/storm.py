@@ -148,7 +148,7 @@ class Storm:
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
-    #: The current event, and the longest time for which a partition had no owner, by event.
+    #: The current event; and, for each event, the longest time for which a partition had no owner.
     event: tuple[int, str] = (0, "beginning")
     unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
     overlaps: list[Overlap] = field(default_factory=list)

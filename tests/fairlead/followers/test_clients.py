@@ -125,7 +125,7 @@ def test_leader_assigns_topics_that_it_does_not_read(
 
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """The group uses `range` as long as one member does not follow plans, otherwise the plan."""
+    """The group uses the plan only if all members follow plans, otherwise `range`."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 

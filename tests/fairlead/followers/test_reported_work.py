@@ -1,4 +1,4 @@
-"""Commits of real consumers carry reports of their work, and are otherwise unchanged."""
+"""Real consumers add reports of their work to commits, which are otherwise unchanged."""
 
 import asyncio
 import threading
@@ -605,7 +605,7 @@ def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
 
 @dataclass
 class Script:
-    """Actions of an application with a consumer: confluent-kafka's, or a PlanConsumer."""
+    """Actions of an application that uses confluent-kafka's Consumer or a PlanConsumer."""
 
     consumer: Consumer
     topic: str

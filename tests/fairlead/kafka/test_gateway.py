@@ -58,7 +58,7 @@ def errors_of(snapshot: GroupSnapshot) -> list[str | None]:
 
 
 def measured_groups(snapshot: GroupSnapshot) -> list[str]:
-    """Return the group of each partition."""
+    """Return the group of each partition in the snapshot."""
     return list(by_partition(snapshot.samples)["group"].to_pylist())
 
 
@@ -146,7 +146,7 @@ def test_thousands_of_missing_topics_are_not_requested(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group with too many missing topics gets an error; the broker is not asked about them."""
+    """A group with too many missing topics gets an error; the topics are not requested."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -203,7 +203,7 @@ def test_errors_of_groups_do_not_affect_others(
 def test_a_rebalance_that_does_not_end_is_an_error(
     settings: Settings, join_raw: Fixture, unique_name: str
 ) -> None:
-    """A group that does not settle in time is reported, without members."""
+    """A group that does not settle in time has an error, and no members, in the sample."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: endless rebalance

@@ -32,7 +32,7 @@ def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
 
 @pytest.fixture
 def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
-    """Return the plan topic, which exists on the broker."""
+    """Return the plan topic, already created on the broker."""
     with PlanTopic(own) as topic:
         topic.ensure()
         yield topic

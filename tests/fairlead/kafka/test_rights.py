@@ -104,7 +104,7 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
 def test_rights_suffice_to_plan_and_to_follow(
     broker: SecuredBroker, orders: str, client: str
 ) -> None:
-    """The planner can create its topic, publish and read a plan, and see owners; members follow.
+    """The planner can create its topic, publish a plan, and see owners; members follow the plan.
 
     Each member logs in by TLS and SCRAM, and has only its client's documented rights.
     """

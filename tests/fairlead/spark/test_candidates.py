@@ -27,7 +27,7 @@ RANGE = Policy(assignors=("range",))
 def snapshot(
     lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
 ) -> GroupSnapshot:
-    """Return a snapshot with each group's lags; `a` and `b` own half of the partitions each."""
+    """Return a snapshot with each group's lags; `a` and `b` each own half of the partitions."""
     snapshot_id = new_snapshot_id(NOON)
     rows = []
     for group in sorted({*lags, *(errors or {})}):

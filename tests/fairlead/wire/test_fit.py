@@ -40,7 +40,7 @@ def groups(draw: st.DrawFn, names: str) -> dict[str, frozenset[str]]:
 
 @st.composite
 def partition_counts(draw: st.DrawFn) -> dict[str, int]:
-    """Draw some of the topics with 0 to 7 partitions."""
+    """Draw some of the topics; each has 0 to 7 partitions."""
     return draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 7)))
 
 
