@@ -1,4 +1,4 @@
-"""Weekly hours such as `Fri 22:00-06:00`, also over midnight and in time zones."""
+"""Weekly hours such as `Fri 22:00-06:00`, also past midnight and in time zones."""
 
 from datetime import UTC, datetime
 

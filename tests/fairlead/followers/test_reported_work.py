@@ -44,7 +44,7 @@ Commits = dict[int, tuple[int, bytes]]
 
 @dataclass
 class Group:
-    """A group that reads a topic of two partitions; the broker tells its commits and members."""
+    """A group that reads a topic of two partitions; `commits` and `members` ask the broker."""
 
     services: Services
     settings: Settings

@@ -221,7 +221,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that reads between the two requests is not ahead of the end offset."""
+    """If a consumer commits in between, the sample's commit is not beyond its end offset."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})

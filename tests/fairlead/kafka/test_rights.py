@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
-    """No query creates a topic: a plan topic with the default cleanup policy would lose plans."""
+    """No query creates a topic, because a plan topic with default settings would lose plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(
         bootstrap_servers=broker.open_servers, plan_topic=name, request_timeout_s=PATIENCE_S

@@ -50,7 +50,7 @@ def test_member_with_the_newest_plan_writes_first() -> None:
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """A member whose subscription differs from the majority's gets an error, the others none."""
+    """A member whose subscription differs from the majority's gets an error; others do not."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}

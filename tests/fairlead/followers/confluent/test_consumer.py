@@ -354,7 +354,7 @@ def test_text_is_not_a_list_of_topics(alone: PlanConsumer) -> None:
 
 
 def test_topics_may_be_any_nonempty_iterable(alone: PlanConsumer) -> None:
-    """Any iterable of names is accepted; no names, and names that are not strings, are errors."""
+    """Any iterable of names is accepted; an empty one, or a name that is no string, is an error."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - not public
     with pytest.raises(ConfigurationError, match="no topics"):

@@ -72,7 +72,7 @@ STEPS = st.one_of(
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
     """Between two commits, the record count grows at most as much as the committed offset.
 
-    Commits may be behind or ahead of the work. There is no limit if commits decrease.
+    Commits may be behind or ahead of the work. There is no limit if committed offsets decrease.
     """
     partition = Partition()
     commits: list[tuple[int, int]] = []
