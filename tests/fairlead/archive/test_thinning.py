@@ -48,7 +48,7 @@ def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> Non
 
 
 def test_sample_belongs_to_the_quarter_in_which_ends_were_read(tmp_path: Path) -> None:
-    """A sample belongs to the quarter-hour in which end offsets were read, not to an earlier one."""
+    """A sample belongs to the quarter-hour in which end offsets were read, not an earlier one."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))
