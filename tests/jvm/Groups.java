@@ -263,7 +263,7 @@ final class Groups {
         return member.id.equals("trigger");
     }
 
-    /** Requires an entry for each member, and for each partition of a subscribed topic one owner that reads it. */
+    /** Requires an entry for each member. Each partition of a subscribed topic must have one subscriber as owner. */
     private void complete(GroupAssignment assignment) {
         require(assignment.members().keySet().equals(
             members.stream().map(member -> member.id).collect(Collectors.toSet())), "other members");

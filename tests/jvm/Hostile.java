@@ -11,7 +11,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 
-/** Feeds a broker's reader with valid but large plans and rosters of groups that do not exist. */
+/** Feeds a broker's reader with valid but large plans and lists of members, for absent groups. */
 final class Hostile {
     private final BrokerReader reader = new BrokerReader(new BrokerSettings(Map.of()));
     private final BrokerReader.Pass pass = reader.new Pass(
@@ -22,7 +22,7 @@ final class Hostile {
     private Hostile() {
     }
 
-    /** Reads `count` records; returns how many plans are held and groups dropped. A real group's plan must stay. */
+    /** Reads `count` records; returns the numbers of stored plans and dropped groups. A real group's plan must stay. */
     static Object check(long count) {
         return new Hostile().feed(count);
     }

@@ -237,7 +237,7 @@ final class Metered {
         }
     }
 
-    /** Returns the reports of a meter on a clock that the events move. */
+    /** Runs a meter on a simulated clock, which the events move forward; returns the meter's reports. */
     static Object meter(Map<String, Object> request) throws InvalidPlanException {
         double[] now = {0};
         Meter meter = new Meter(() -> now[0] * TICK, (Long) request.get("most") * TICK);

@@ -54,7 +54,7 @@ class JavaMember:
 
 
 class JavaGroup:
-    """Java consumers of one group and topic that follow plans."""
+    """Java consumers that follow plans, and read one topic in one group."""
 
     def __init__(
         self, command: list[str], folder: Path, topic: str, configs: dict[str, Any]

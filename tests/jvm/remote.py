@@ -39,8 +39,8 @@ PLANS: Final = "fairlead.plans"
 MEMBERS: Final = "fairlead.members"
 #: The user name under which the assignor reads plans on a broker with ACLs.
 READER: Final = "reader"
-#: Number of polls, 50 ms each, before a rebalance trigger leaves. A target assignment that was
-#: computed before the plan was read is computed again when the trigger leaves.
+#: Number of polls, 50 ms each, before a rebalance trigger leaves. If the broker reads a plan only
+#: after the trigger has joined, the broker assigns by the plan once the trigger leaves.
 STAYS: Final = 60
 
 
@@ -53,7 +53,7 @@ def jmx_of(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
 
 
 def rights(kind: type[Any], operation: AclOperation) -> list[Any]:
-    """Return, as `kind`, ACLs that allow an operation on the plan topic and the members topic."""
+    """Return objects of type `kind` that allow an operation on the plan topic and members topic."""
     return [
         kind(
             ResourceType.TOPIC,
@@ -169,7 +169,7 @@ class Cluster:
         self._send(PLANS, group, value, self._headers(value, group, 1, now + timedelta(hours=1)))
 
     def tell(self, group: str, topics: list[str]) -> None:
-        """Publish the group's roster, in which members' names are their client ids."""
+        """Publish the names of the group's members, which are their client ids."""
         names = self.names(group)
         ids = {topic: self.topic_id(topic) for topic in topics}
         membership = Membership(group, datetime.now(UTC), names, ids)

@@ -103,7 +103,7 @@ def test_plans_are_adopted_and_withdrawn(fleet: Fleet, group: JavaGroup, strateg
 def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:
-    """Consumers of both languages adopt each plan and report its version, whichever leads."""
+    """With a leader of either language, all consumers adopt each plan and report its version."""
     publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
     if java_leads:
         java = group.join("java")

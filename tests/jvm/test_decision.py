@@ -68,7 +68,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 @pytest.mark.long
 def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
-    """Shares of the first round, the need for a second round, and members' notes are equal."""
+    """Shares of the first round, the need for a second round, and notes to members are equal."""
     rng = random.Random(11)
     cases = []
     for number in range(CASES):

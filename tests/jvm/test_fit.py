@@ -26,7 +26,7 @@ def draw(seed: int) -> Iterator[Case]:
 
 
 def draw_alike(rng: random.Random) -> Case:
-    """Draw a plan that lacks many partitions, which `fit` then spreads; most weights are equal."""
+    """Draw a plan that omits many partitions, which `fit` must spread; most weights are equal."""
     counts = {topic: rng.randint(0, 150) for topic in rng.sample(TOPICS, rng.randint(2, 6))}
     names = rng.sample(NAMES, rng.randint(2, 8))
     owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in names}

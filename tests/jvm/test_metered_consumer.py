@@ -112,7 +112,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records to partitions 0, 1, ...; `values_ms` has the work per record of each."""
+        """Send records to the first partitions; `values_ms`: a record's work, by partition."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)
@@ -165,7 +165,7 @@ def reports(committed: dict[int, tuple[int, str]]) -> WorkReports:
 def test_reported_work_equals_the_applications_measurement(
     applications: Applications, protocol: str
 ) -> None:
-    """Each partition's time is between the bounds that the application measured."""
+    """Each partition's reported time is between the bounds that the application measured."""
     applications.send(*WORK_MS)
     applications.start("a", group_protocol=protocol)
     applications.act("a", "subscribe")

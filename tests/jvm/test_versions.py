@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Tests of the jar and of Fairlead's gateway with brokers; the first test needs a new broker.
+#: Tests of the jar and of Fairlead's gateway; the first file needs an unused broker.
 TESTS = [
     *("tests/jvm/test_broker_reading.py", "tests/jvm/test_group_assignor.py"),
     *("tests/jvm/test_consumers.py", "tests/jvm/test_jar.py", "tests/fairlead/kafka"),

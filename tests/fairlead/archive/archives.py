@@ -16,7 +16,7 @@ KEPT = timedelta(days=2)
 
 
 def sample_at(at: datetime, *groups: str) -> pa.Table:
-    """Return a sample of groups that read one partition."""
+    """Return a sample of groups (by default `g`) that each read one partition."""
     end = [int(at.timestamp())]
     row = {"topics": ["t"], "counts": [1], "begin": [0], "end": end, "at": at}
     row["sample_id"] = snapshot_id_at(at)

@@ -65,7 +65,7 @@ def test_samples_of_chosen_groups_are_read(tmp_path: Path, count: int) -> None:
 
 
 def test_cost_of_the_newest_sample_is_stored(tmp_path: Path) -> None:
-    """Another process can read how long the newest sample took; unreadable text is ignored."""
+    """Another process can read how long the newest sample took; a damaged file is ignored."""
     archive, taken = SampleArchive(str(tmp_path)), Taken(NOON, 1.5, 3, 12)
     assert archive.taken() is None
     archive.note(taken)

@@ -35,7 +35,7 @@ class Killed(BaseException):
 
 
 def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> None:
-    """Each quarter of an hour keeps its newest sample, and its newest sample without an error."""
+    """Of each quarter-hour, the newest sample and the newest one without an error are kept."""
     archive = SampleArchive(str(tmp_path))
     for before, error in ((90, None), (89, None), (88, "rebalances"), (87, "rebalances")):
         at = NOON - before * MINUTE
@@ -48,7 +48,7 @@ def test_tidying_keeps_the_newest_sample_without_an_error(tmp_path: Path) -> Non
 
 
 def test_sample_belongs_to_the_quarter_in_which_ends_were_read(tmp_path: Path) -> None:
-    """A sample belongs to the quarter-hour of its end offsets, even if it began in another one."""
+    """A sample belongs to the quarter-hour in which end offsets were read, not an earlier one."""
     archive = filled(tmp_path, [92, 77])
     began = NOON - 90 * MINUTE - timedelta(seconds=2)
     archive.append(sample_at(NOON - 90 * MINUTE), new_snapshot_id(began))

@@ -28,7 +28,7 @@ def test_bash_reads_quoted_names_unchanged(names: list[str]) -> None:
 
 
 def test_printable_names_are_quoted_for_any_shell() -> None:
-    """Printable names, in any alphabet, get POSIX quotes; other names need bash, ksh or zsh."""
+    """Printable names, in any alphabet, are quoted for any shell; others for bash, ksh and zsh."""
     assert shell_join(["orders", "my orders", "größe 東京", "o'b"]) == (
         "orders 'my orders' 'größe 東京' 'o'\"'\"'b'"
     )

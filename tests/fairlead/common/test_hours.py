@@ -1,4 +1,4 @@
-"""Weekly hours such as `Fri 22:00-06:00`, also over midnight and in time zones."""
+"""Weekly hours such as `Fri 22:00-06:00`, also past midnight and in time zones."""
 
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from fairlead.common.hours import parse_hours, within
 def test_hours_include_their_start_but_not_their_end(
     text: str, inside: list[str], outside: list[str]
 ) -> None:
-    """The start is inside and the end outside, even if hours pass midnight or last all day."""
+    """The start is included and the end is not, even if hours pass midnight or last all day."""
 
     def minute(clock: str) -> int:
         return 60 * int(clock[:2]) + int(clock[3:])

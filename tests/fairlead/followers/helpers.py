@@ -188,7 +188,7 @@ class ScriptedSource:
 
 
 def seen(version: int) -> Identity:
-    """Return the identity, as plan followers report it, of the record with a plan version."""
+    """Return the identity that a plan follower reports once it has read this plan version."""
     plan = make_plan({"a": {"t": [0]}}, partition_counts={"t": 1}, version=version)
     return Identity(1, version, sha256=content_hash(plan.to_bytes()))
 
@@ -345,7 +345,7 @@ class Fleet:
 
     @property
     def range_only(self) -> dict[str, Any]:
-        """Options with which a plain consumer supports only `range`, as plan followers also do."""
+        """Options that limit a plain consumer to `range`, the only protocol of plan followers."""
         kinds = {"kafka-python": KafkaPythonRange, "aiokafka": AiokafkaRange}
         return {"partition_assignment_strategy": (kinds[self.client],)}
 

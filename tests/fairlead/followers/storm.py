@@ -148,7 +148,7 @@ class Storm:
     version: int = 0
     followed: int | None = None
     spoilt: bool = False
-    #: The current event, and the longest time for which a partition had no owner, by event.
+    #: The current event; and, for each event, the longest time for which a partition had no owner.
     event: tuple[int, str] = (0, "beginning")
     unowned_s: dict[tuple[int, str], float] = field(default_factory=dict)
     overlaps: list[Overlap] = field(default_factory=list)
@@ -315,7 +315,7 @@ class Storm:
         return f"pause {worker.name}"
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, with or without a running process."""
+        """Publish a plan with random shares for all names, whether or not such a consumer runs."""
         self.version += 1
         members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
@@ -368,7 +368,7 @@ class Storm:
         return f"broker {number} freezes"
 
     def both_die(self) -> str | None:
-        """Kill the group's coordinator and a member; restart the broker once the others settle."""
+        """Kill a member and the coordinator's broker; restart the broker once the group settles."""
         if (worker := self._some()) is None:
             return None
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, **QUIET})
@@ -413,7 +413,7 @@ class Storm:
         return [log for name in ("log", "errors") for log in self.folder.glob(f"*/{name}")]
 
     def readers(self) -> dict[int, Counter[Path]]:
-        """Return, by message number, the folders of its readers, each with its number of reads."""
+        """Return, by message number, how often each consumer (its folder) has read the message."""
         found: dict[int, Counter[Path]] = {}
         for folder in self.folder.iterdir():
             written = (folder / "messages").read_text() if folder.is_dir() else ""
@@ -424,7 +424,7 @@ class Storm:
         return found
 
     def possessions(self) -> Iterator[list[int]]:
-        """Yield the offsets that a member read from a partition after each of its assignments.
+        """Yield, for each assignment of a partition, the offsets that the new owner then read.
 
         Members that do not record offsets and assignments are left out.
         """

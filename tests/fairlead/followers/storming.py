@@ -105,7 +105,7 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Return, by kind of event, a text: number of events; median, maximum seconds without owner."""
+    """Describe, by kind of event, the count, and median and maximum seconds without an owner."""
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

@@ -56,7 +56,7 @@ def settles(
 
 
 def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
-    """Followers report racks, which their client libraries do not; a rack is optional."""
+    """Followers report their racks, although their client libraries do not; racks are optional."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
@@ -125,7 +125,7 @@ def test_leader_assigns_topics_that_it_does_not_read(
 
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
-    """The group uses `range` as long as one member does not follow plans, otherwise the plan."""
+    """The group uses the plan only if all members follow plans, otherwise `range`."""
     fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 
@@ -150,7 +150,7 @@ def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None
 
 
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
-    """A kafka-python or aiokafka leader decides; the others, also static ones, follow the plan."""
+    """Whichever library the leader uses, static members of both libraries follow the plan."""
     fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
     members = {"a": fleet.join("a")}  # the first member is the leader
     settles(fleet, members, 1, a=FOUR)

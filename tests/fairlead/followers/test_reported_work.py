@@ -1,4 +1,4 @@
-"""Commits of real consumers carry reports of their work, and are otherwise unchanged."""
+"""Real consumers add reports of their work to commits, which are otherwise unchanged."""
 
 import asyncio
 import threading
@@ -44,7 +44,7 @@ Commits = dict[int, tuple[int, bytes]]
 
 @dataclass
 class Group:
-    """A group that reads a topic of two partitions, and the broker's data about it."""
+    """A group that reads a topic of two partitions; `commits` and `members` ask the broker."""
 
     services: Services
     settings: Settings
@@ -491,7 +491,7 @@ def test_nothing_is_reported_if_switched_off(group: Group, kind: type[Applicatio
 
 @EACH
 def test_status_shows_what_is_reported(group: Group, kind: type[Application]) -> None:
-    """The status has the numbers of records and paused partitions, and the busy share."""
+    """The status has the numbers of records and paused partitions, and the share of busy time."""
     app = kind(group, kind.takes[0])
     group.produce(10)
     app.take_all()
@@ -539,7 +539,7 @@ def test_concurrent_tasks_are_noticed(group: Group) -> None:
 
 @pytest.mark.parametrize("take", ["getone", "getmany"])
 def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
-    """The busy share is 1 before the first wait for records, and falls while waiting."""
+    """The share of busy time is 1 before the first wait for records, and falls while waiting."""
     app = AiokafkaApplication(group, take)
 
     async def take_none() -> None:
@@ -558,7 +558,7 @@ def test_waiting_with_aiokafka_is_noticed(group: Group, take: str) -> None:
 
 
 def test_offsets_in_a_transaction_carry_no_report(group: Group) -> None:
-    """Offsets that a producer commits have the application's metadata or none."""
+    """Offsets committed through a producer have the application's metadata or none."""
     app = ConfluentApplication(group, "poll")
     group.produce(10)
     app.take_all()
@@ -605,7 +605,7 @@ def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
 
 @dataclass
 class Script:
-    """Actions of an application with a consumer: confluent-kafka's, or a PlanConsumer."""
+    """Actions of an application that uses confluent-kafka's Consumer or a PlanConsumer."""
 
     consumer: Consumer
     topic: str

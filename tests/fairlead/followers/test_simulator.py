@@ -26,7 +26,7 @@ BATCH = 100
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, SEEDS, BATCH))
 def test_invariants_hold_in_every_history(first: int) -> None:
-    """No partition has two owners, statuses are true, and in the end all follow the newest plan."""
+    """No partition has two owners, statuses are correct, and finally all follow the newest plan."""
     for seed in range(first, first + BATCH):
         run(seed)
 
@@ -49,7 +49,7 @@ def settled(*names: str, seed: int = 1) -> World:
 
 
 def test_decisive_assignment_record_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members write the decisive record again before retention could delete it."""
+    """Members repeat the assignment record that they follow, before retention could delete it."""
     monkeypatch.setattr(member, "REPEAT_ASSIGNMENT_S", 2.0)
     world = settled("a", "b")
     generation = world.coordinator.generation
@@ -115,7 +115,7 @@ def numbers(world: World, name: str) -> list[int]:
 
 
 def test_member_keeps_a_share_assigned_by_the_broker() -> None:
-    """If the broker computes assignments, the member announces and requests nothing."""
+    """If the broker computes assignments, a member writes no announcement and never rejoins."""
     world = World(1)
     world.agreement_topic.broker_assigns = True
     happen(world, Action(0.0, "publish"))
@@ -262,7 +262,7 @@ def test_member_recovers_from_an_interruption_at_any_line(share: int) -> None:
     """If an exception interrupts `poll` at any line, the member later follows the plan again.
 
     The line is interrupted at its first or a middle execution. A partition never has two owners,
-    and each status is true.
+    and each status is correct.
     """
     reached = lines()
     assert len(reached) > 200

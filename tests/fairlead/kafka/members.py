@@ -1,7 +1,7 @@
 """Plain confluent-kafka consumers of the consumer protocol (KIP-848), polled by one thread.
 
 Belongs here: consumers that join, leave and record revocations; descriptions of their groups as if
-the assignor followed plans. Belongs elsewhere: anything about plans.
+the broker's assignor followed plans. Belongs elsewhere: anything about plans.
 """
 
 import threading
@@ -23,7 +23,7 @@ Owned = dict[str, dict[str, list[int]]]
 
 
 def as_followers(gateway: KafkaGateway) -> Describe:
-    """Return a function that describes groups as if their assignor followed plans."""
+    """Return a function that describes groups as if their assignor were `fairlead`."""
 
     def describe(groups: Sequence[str]) -> dict[str, BrokerGroup]:
         described = gateway.broker_groups(groups)

@@ -60,7 +60,7 @@ class Right:
     kind
         Kind of resource, for example "topic".
     name
-        The resource's name or its prefix; None: the group itself, or all topics that it reads.
+        Name or prefix of the resource; None: callers of `allow` name the groups or topics.
     operations
         Allowed operations, for example "READ".
     """
@@ -99,7 +99,7 @@ class SecuredBroker:
     servers
         Address of the listener with TLS and SCRAM.
     certificate
-        File of the authority that signed the broker's certificate.
+        File with the certificate of the authority that signed the broker's certificate.
     """
 
     open_servers: str
@@ -119,7 +119,7 @@ class SecuredBroker:
             done.result(PATIENCE_S)
 
     def allow(self, user: str, right: Right, *names: str) -> None:
-        """Grant a user a right, on the resources `names` if the right has no name."""
+        """Grant a user a right. If the right has no name, `names` are the resources."""
         for done in self.admin.create_acls(self._bindings(user, right, names)).values():
             done.result(PATIENCE_S)
 

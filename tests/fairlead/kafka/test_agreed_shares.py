@@ -51,7 +51,7 @@ def owned(found: tuple[LiveMember, ...]) -> Mapping[str, tuple[int, ...]]:
 
 
 def test_first_assignment_of_the_newest_generation_decides() -> None:
-    """Later records of that generation, and delayed ones of earlier generations, are ignored."""
+    """Later records of the newest generation, and records of earlier generations, are ignored."""
     assignments = [
         assignment(1, a=(0, 1, 2, 3)),
         assignment(2, a=(3,), b=(0, 1, 2)),
@@ -88,7 +88,7 @@ def test_assignment_that_does_not_fit_the_group_is_ignored(stale: AssignmentReco
 
 
 def test_group_with_an_assignment_record_is_known_to_follow() -> None:
-    """The group's protocol becomes `range+fairlead`; a survey then says that it follows plans."""
+    """The group's protocol becomes `range+fairlead`; a survey reports that clients follow plans."""
     described = GroupDescription("g", STABLE, "range", tuple(members(a=(0, 1))))
     fits, stale = (
         with_records(described, [assignment(7, **{name: (0, 1)})]).protocol

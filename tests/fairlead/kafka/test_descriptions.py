@@ -34,7 +34,7 @@ def group(*members: dict[str, Any]) -> dict[str, Any]:
     "broken", [member(f"a{NUL}b"), member(f"a{NUL}b", member_metadata=b"nonsense")]
 )
 def test_nul_is_an_error_of_its_group_only(broken: dict[str, Any]) -> None:
-    """A NUL in a name is an error of its group: Postgres would reject the lag of all groups."""
+    """A NUL in a name is an error of its group; else Postgres would refuse rows of all groups."""
     found = read_description("g", group(member("a"), broken))
     assert found.members == ()
     assert found.error is not None

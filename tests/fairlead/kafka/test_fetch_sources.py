@@ -101,7 +101,10 @@ def joined(
 
 
 def test_sample_has_racks_and_sizes_if_members_have_racks(kafka: KafkaSettings) -> None:
-    """Members fetch from any replica's rack if the leader allows it, else from the leader's."""
+    """The sample has log sizes, and for each partition the racks from which members may fetch.
+
+    These are the racks of all replicas if the leader allows it, otherwise only the leader's rack.
+    """
     with ExitStack() as stack, KafkaGateway(kafka) as gateway:
         joined(kafka, stack, "named", ["r2", "r3"])
         joined(kafka, stack, "plain", [None])

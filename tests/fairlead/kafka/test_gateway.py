@@ -48,7 +48,7 @@ def delete(admin: AdminClient, topic: str) -> None:
 
 
 def offsets_of(snapshot: GroupSnapshot) -> list[tuple[Any, ...]]:
-    """Return number, begin offset, end offset and committed offset of each partition."""
+    """Return the number, begin offset, end offset and committed offset of each partition."""
     columns = by_partition(snapshot.samples).select(["partition", "begin", "end", "committed"])
     return list(zip(*columns.to_pydict().values(), strict=True))
 
@@ -58,14 +58,14 @@ def errors_of(snapshot: GroupSnapshot) -> list[str | None]:
 
 
 def measured_groups(snapshot: GroupSnapshot) -> list[str]:
-    """Return the group of each partition."""
+    """Return the group of each partition in the snapshot."""
     return list(by_partition(snapshot.samples)["group"].to_pylist())
 
 
 def test_lists_groups_with_and_without_members(
     gateway: KafkaGateway, kafka_topic: Fixture, join: Fixture, commit: Fixture, unique_name: str
 ) -> None:
-    """Groups that have or had members are listed; groups with only commits are `memberless`."""
+    """Groups that have or had members are listed; groups with only commits are in `memberless`."""
     topic = kafka_topic()
     join(f"{unique_name}-live", [topic], 1, [{}])
     (leaver,) = join(f"{unique_name}-left", [topic], 1, [{}])
@@ -146,7 +146,7 @@ def test_thousands_of_missing_topics_are_not_requested(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A group with too many missing topics gets an error; the broker is not asked about them."""
+    """A group with too many missing topics gets an error; the topics are not requested."""
     looked_up: list[str] = []
 
     def note(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> Any:
@@ -203,7 +203,7 @@ def test_errors_of_groups_do_not_affect_others(
 def test_a_rebalance_that_does_not_end_is_an_error(
     settings: Settings, join_raw: Fixture, unique_name: str
 ) -> None:
-    """A group that does not settle in time is reported, without members."""
+    """A group that does not settle in time has an error, and no members, in the sample."""
     join_raw(unique_name, b"\x00\x00" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x00", settle=False)
     with KafkaGateway(settings.kafka) as gateway:
         snapshot = gateway.snapshot([unique_name], patience_s=1.0)  # clock: endless rebalance
@@ -221,7 +221,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A consumer that reads between the two requests is not ahead of the end offset."""
+    """If a consumer commits in between, the sample's commit is not beyond its end offset."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -256,7 +256,7 @@ def test_an_unreachable_broker_is_a_transient_error(question: str) -> None:
 
 
 def test_a_server_that_is_no_broker_leaves_no_thread() -> None:
-    """The gateway ends kafka-python's thread for the server, which would retry forever."""
+    """The gateway ends kafka-python's thread, because the thread would retry forever."""
     before = set(threading.enumerate())
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = KafkaSettings(
@@ -315,7 +315,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Delete the topic only after its commits were read, because Kafka deletes them soon, too.
+    # Delete the topic after its commits were read: Kafka deletes them soon after the topic.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)
@@ -331,7 +331,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
 def test_request_after_a_time_out_uses_a_new_client(
     settings: Settings, kafka_topic: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new client is needed, because the old one may wait minutes for a controller it lost."""
+    """A client that has lost its controller may wait for minutes, so it is replaced."""
     topic = kafka_topic()
     lost = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     with KafkaGateway(settings.kafka) as gateway:

@@ -26,7 +26,7 @@ def refused(code: int) -> "Future[Any]":
 
 
 def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]"]) -> LogOffsets:
-    """Return log offsets that were requested from each partition separately."""
+    """Return log offsets from `answer`, after a request for all partitions at once has failed."""
 
     class Reader:
         def offsets_for_times(self, *_: Any, **__: Any) -> None:
@@ -43,7 +43,7 @@ def read(counts: dict[str, int], answer: Callable[[TopicPartition], "Future[Any]
 
 
 def test_partition_without_a_leader_is_unreadable() -> None:
-    """Offset -1001 (unknown) makes the partition unreadable, instead of becoming a lag."""
+    """A partition with the offset -1001 (unknown) is unreadable; no lag is computed from it."""
     log = read({"orders": 2}, lambda place: answered(-1001 if place.partition else 7))
     assert (log.begin.tolist(), log.end.tolist()) == ([7, -1], [7, -1])
     assert log.unreadable == {"orders": "partition 1: its leader does not answer"}

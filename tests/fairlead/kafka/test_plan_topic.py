@@ -32,7 +32,7 @@ def own(settings: Settings, unique_name: str) -> Iterator[KafkaSettings]:
 
 @pytest.fixture
 def topic(own: KafkaSettings) -> Iterator[PlanTopic]:
-    """Return the plan topic, which exists on the broker."""
+    """Return the plan topic, already created on the broker."""
     with PlanTopic(own) as topic:
         topic.ensure()
         yield topic
@@ -53,7 +53,7 @@ def test_ensure_creates_a_compacted_topic_once(topic: PlanTopic, own: KafkaSetti
 def test_ensure_refuses_a_topic_that_deletes_plans(
     own: KafkaSettings, kafka_topic: Callable[..., Any]
 ) -> None:
-    """A topic whose cleanup policy deletes plans is refused, with the command that repairs it."""
+    """If the topic's cleanup policy deletes plans, the error has the command to change it."""
     name = kafka_topic(config={"cleanup.policy": "delete"})
     forgetful = own.model_copy(update={"plan_topic": name})
     with (

@@ -102,7 +102,7 @@ def test_aborted_records_and_markers_are_not_counted(
 def test_compacted_log_has_fewer_records_than_offsets(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """Records are estimated by counting records, not offsets; tombstones count as records."""
+    """The estimated number of records is that of the remaining records, including tombstones."""
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",
@@ -171,7 +171,7 @@ def test_sampling_commits_nothing_and_creates_no_group(
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]
 ) -> None:
-    """The error names READ, both without any right and with only DESCRIBE."""
+    """The error names READ if the user has no right, or only DESCRIBE."""
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
     secured.add_user(user)
     create_topics(secured.admin, NewTopic(topic, 1))

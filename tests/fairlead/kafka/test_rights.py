@@ -1,4 +1,4 @@
-"""The rights in docs/trust.md suffice, on a broker that denies everything else."""
+"""Planner and consumers need only the rights in docs/trust.md; the broker denies all others."""
 
 import uuid
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def broker(secured: SecuredBroker) -> SecuredBroker:
 
 
 def test_queries_create_no_topics(broker: SecuredBroker) -> None:
-    """No query creates a topic: a plan topic with the default cleanup policy would lose plans."""
+    """No query creates a topic, because a plan topic with default settings would lose plans."""
     name = f"plans-{uuid.uuid4().hex[:8]}"
     settings = KafkaSettings(
         bootstrap_servers=broker.open_servers, plan_topic=name, request_timeout_s=PATIENCE_S
@@ -104,7 +104,7 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
 def test_rights_suffice_to_plan_and_to_follow(
     broker: SecuredBroker, orders: str, client: str
 ) -> None:
-    """The planner can create its topic, publish and read a plan, and see owners; members follow.
+    """The planner can create its topic, publish a plan, and see owners; members follow the plan.
 
     Each member logs in by TLS and SCRAM, and has only its client's documented rights.
     """
@@ -138,7 +138,7 @@ def test_rights_suffice_to_plan_and_to_follow(
 
 
 def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str) -> None:
-    """The planner describes the group, sends its members, and triggers rebalances.
+    """The planner describes the group, publishes its members' names, and triggers rebalances.
 
     A rebalance trigger without READ is refused. Plain consumers need rights on only their topics
     and group. No trigger moves their partitions.
@@ -201,7 +201,7 @@ def test_without_rights_nothing_is_possible(broker: SecuredBroker) -> None:
 
 
 def only(right: Right, operation: str) -> Right:
-    """Return a right with one of its operations."""
+    """Return the right limited to one of its operations."""
     return replace(right, operations=(operation,))
 
 

@@ -15,7 +15,7 @@ SMALL_JAR = "org.slf4j_slf4j-simple-1.7.36.jar"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty cache whose only artifact is resolved from the existing jars."""
+    """Return an empty cache; its only artifact will be resolved from the existing jars."""
     source = jars.kafka_classpath()[0].parent
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(

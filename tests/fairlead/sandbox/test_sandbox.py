@@ -53,7 +53,7 @@ def own(own_services: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def run(own: Sandbox) -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
-    """Return a function that runs code on the sandbox's directory in another process."""
+    """Return a function that runs Python code, with the sandbox's directory as argument."""
     started: list[subprocess.Popen[str]] = []
 
     def start(code: str) -> "subprocess.Popen[str]":

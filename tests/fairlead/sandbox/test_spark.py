@@ -158,7 +158,7 @@ def test_token_is_private_and_required(state_dir: Path, server: WarmServer) -> N
     guarded_by="tests/fairlead/sandbox/test_spark.py::test_server_is_started_once_and_found_again"
 )
 def test_step_is_repeated_on_a_new_server(state_dir: Path) -> None:
-    """A second attempt in the same process starts the killed server again."""
+    """If the server was killed, the second attempt of a step starts a new server."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},

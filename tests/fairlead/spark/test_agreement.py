@@ -106,7 +106,7 @@ def test_scenarios_are_of_both_kinds(by_task: dict[str, dict[str, Row]]) -> None
 
 
 def test_sample_agrees_with_tasks(fleet: Fleet, by_task: dict[str, dict[str, Row]]) -> None:
-    """Sampling and tasks find equal diagnoses and figures, and plan for the same groups."""
+    """Sampling and tasks compute equal diagnoses and figures; the same groups need a plan."""
     names = list(np.random.default_rng(2).permutation(fleet.names))
     seen = [fleet.of_groups(portion).samples for portion in (names[::2], names[1::2])]
     diagnoses = diagnose(fleet.archive, seen, [POLICY], GroupMemories(fleet.capacities))

@@ -27,7 +27,7 @@ RANGE = Policy(assignors=("range",))
 def snapshot(
     lags: dict[str, list[int | None]], errors: dict[str, str] | None = None
 ) -> GroupSnapshot:
-    """Return a snapshot with each group's lags; `a` and `b` own half of the partitions each."""
+    """Return a snapshot with each group's lags; `a` and `b` each own half of the partitions."""
     snapshot_id = new_snapshot_id(NOON)
     rows = []
     for group in sorted({*lags, *(errors or {})}):
@@ -127,7 +127,7 @@ def test_memories_of_groups_are_used_in_the_analysis(spark: SparkSession, tmp_pa
 
 
 def test_groups_stay_in_their_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """Each task writes one part of the table: two groups, by name, or only the giant group."""
+    """Each task writes one file: with two groups in the order of names, or with a giant group."""
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
     taken = snapshot({**small, "c": [0] * 30})

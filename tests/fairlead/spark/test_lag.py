@@ -24,7 +24,7 @@ OFFSETS = {"begin": [0, 0, -1], "end": [36_000, 72_000, -1], "committed": [-1, 5
 
 
 def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
-    """Write a snapshot in which all groups are equal, except the last group's `columns`."""
+    """Write a snapshot with equal rows for all groups; `columns` change the last group's row."""
     rows = [
         {"group": group, "sample_id": SNAPSHOT, "at": NOON, **TOPICS, **OFFSETS} for group in groups
     ]
@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Rates use the samples of the last hour; a duplicate, or a sample at noon, changes nothing."""
+    """Rates use samples of the last hour; duplicates, also of the snapshot, change nothing."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):

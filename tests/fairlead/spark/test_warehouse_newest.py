@@ -1,4 +1,4 @@
-"""Finding the snapshot that a step of a run works on."""
+"""Finding the snapshots that a step works on, by cohort (groups that are planned together)."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def keep(warehouse: Warehouse, minute: int, cohorts: dict[str, str], *tables: str) -> Recent:
-    """Store a snapshot of groups (keys) in cohorts (values), with `tables`; return a reference."""
+    """Store a snapshot and its `tables`; `cohorts` maps groups to cohorts. Return a reference."""
     at = NOON + timedelta(minutes=minute)
     snapshot_id = f"{at:%Y%m%dT%H%M%S}.000000Z-00000000"
     names = sorted(cohorts)
@@ -61,7 +61,7 @@ def test_snapshot_with_a_future_time_is_ignored(warehouse: Warehouse) -> None:
 
 
 def test_snapshot_of_a_run_is_found_by_its_id(warehouse: Warehouse) -> None:
-    """The snapshot is returned with the accepted groups, or not at all if it lacks the table."""
+    """Groups that the caller's filter refuses are left out; without the table, nothing is found."""
     mine = keep(warehouse, 1, {"a": "a", "b": "b"}, "lag")
     keep(warehouse, 2, {"a": "a"}, "lag")
     assert warehouse.of_groups(mine.snapshot_id, "lag", lambda *_: True) == [mine]

@@ -107,7 +107,7 @@ def test_record_with_millions_of_entries_is_refused_quickly() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_no_record_breaks_an_agreement_round(seed: int) -> None:
-    """Records that were altered, cut off or made at random cause no error in a round."""
+    """Records that were altered, cut off or made at random cause no error in an agreement round."""
     rng = random.Random(seed)
     round_ = AgreementRound(
         Announcement(3, "m1", "a", ("t", "u"), {"t": (0, 1, 7)}, SEEN, "log"), {"t": 8}

@@ -192,7 +192,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 def test_repeated_claims_need_no_memory() -> None:
-    """If 1,000 members claim all partitions of a large topic, reading stops at the second one."""
+    """If 1,000 members claim all partitions of a topic, reading stops at the second member."""
     raw = _plan() | {
         "partition_counts": {"t0": 9_000_000},
         "members": {

@@ -40,7 +40,7 @@ def groups(draw: st.DrawFn, names: str) -> dict[str, frozenset[str]]:
 
 @st.composite
 def partition_counts(draw: st.DrawFn) -> dict[str, int]:
-    """Draw some of the topics with 0 to 7 partitions."""
+    """Draw some of the topics; each has 0 to 7 partitions."""
     return draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 7)))
 
 
@@ -185,7 +185,7 @@ def test_heaviest_share_goes_to_the_new_member() -> None:
 
 
 def test_new_member_with_fewer_topics_takes_over_no_share() -> None:
-    """A new member that reads only `t` gets the partitions of `t`; those of `u` have no owner."""
+    """A new member that does not read all topics of a share gets single partitions instead."""
     plan = make_plan({"a": {"t": [0, 1], "u": [0]}}, partition_counts={"t": 2, "u": 1})
     assert fit(plan, {"new": ["t"]}, {"t": 2, "u": 1}) == {"new": {"t": [0, 1]}}
 

@@ -53,7 +53,7 @@ def test_reports_are_read_back(written: list[tuple[WorkReport, str, str, bytes, 
 
 @given(st.integers(0, len(TEXT) - 1), st.integers(0, 255))
 def test_damaged_byte_changes_only_its_own_report(at: int, value: int) -> None:
-    """A changed byte changes one digit or invalidates its report; the next report is read."""
+    """A changed byte alters a digit of one report or makes it invalid; other reports are read."""
     damaged = TEXT[:at] + bytes([value]) + TEXT[at + 1 :]
     found = read_reports([damaged, TEXT])
     assert found.place.tolist() in ([0, 1], [1])

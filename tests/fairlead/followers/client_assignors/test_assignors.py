@@ -39,7 +39,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Produce `LAGS` plus 5 records each; commit offset 5, except for the last partition."""
+    """Produce 5 records more than `LAGS` to each partition; commit offset 5 except on the last."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -63,7 +63,7 @@ def shares(fleet: Fleet, members: Mapping[str, Member]) -> list[list[int]]:
 def test_lag_aware_assignors_fetch_lags_themselves(
     fleet: Fleet, services: Services, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner of partition 0 (most lag) gets at most partition 3 (least lag) in addition."""
+    """The owner of partition 0 (most lag) gets no other partition except 3 (least lag)."""
     monkeypatch.setattr(lags_in_time, "__defaults__", (PATIENCE_S,))
     backlog(fleet, services)
     members = {name: join(fleet, name, kind, services) for name in ("a", "b")}
@@ -73,7 +73,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
-    """Lag is end minus committed offset, or, without a commit, all records (`latest`: 0)."""
+    """Lag is end minus committed offset; without a commit, it is all records, or 0 for `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):

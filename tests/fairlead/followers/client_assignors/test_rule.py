@@ -80,7 +80,7 @@ def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]])
 def test_missing_solver_falls_back_to_fair(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the extra `flow` is not installed, `fair` assigns all partitions, and the log says why."""
+    """If the extra `flow` is not installed, the assignor `fair` is used; the log says why."""
     monkeypatch.setitem(sys.modules, "ortools.graph.python", None)
     members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
     with caplog.at_level(logging.ERROR):

@@ -1,4 +1,4 @@
-"""A fixture that makes brokers hold empty fetches for minutes, to test that no client waits."""
+"""A fixture that delays empty fetch responses for minutes, to test that no client waits."""
 
 from typing import Any, Final
 
@@ -6,12 +6,12 @@ import pytest
 
 from fairlead.followers.confluent import config
 
-#: Seconds. An action that takes less time did not wait for the end of an empty fetch.
+#: Seconds. An action that takes less time did not wait for an empty fetch response.
 SOONER_S: Final = 240.0
 
 
 @pytest.fixture
 def patient_broker(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return client settings that make brokers hold each empty fetch for five minutes."""
+    """Return client settings with which brokers delay an empty fetch response by five minutes."""
     monkeypatch.setattr(config, "_PATIENCE_MS", 299_000)
     return {"socket.timeout.ms": 300_000}

@@ -1,4 +1,4 @@
-"""A group of confluent-kafka consumers, one process each, and their journals."""
+"""A group of confluent-kafka consumers, one process each, and their journals (files of events)."""
 
 import json
 import signal

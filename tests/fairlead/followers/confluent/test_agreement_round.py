@@ -44,13 +44,13 @@ def assignment(*records: Announcement, state: PlanState | None = None) -> Assign
 
 
 def test_member_with_the_newest_plan_writes_first() -> None:
-    """The member with the newest plan may write at once, the other member `TURN_S` later."""
+    """The member with the newest plan may write an assignment at once, the other after `TURN_S`."""
     everybody = rounds(here("a", 0, 1, seen=7), here("b", 2, 3, seen=4))
     assert [everybody[name].write_due_at() for name in "ab"] == [0.0, TURN_S]
 
 
 def test_minority_with_another_subscription_is_refused() -> None:
-    """A member whose subscription differs from the majority's gets an error, the others none."""
+    """A member whose subscription differs from the majority's gets an error; others do not."""
     odd = Announcement(1, "odd", "odd", ("t", "u"), {"t": (3,), "u": (0,)})
     records = (here("a", 0, 1), odd, here("b", 2))
     everybody = {record.member: AgreementRound(record, COUNTS) for record in records}
@@ -65,7 +65,7 @@ def test_minority_with_another_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None:
-    """In random logs with plain consumers and several plans, each partition gets one owner."""
+    """For random records in the log, and some plain consumers, each partition gets one owner."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)
@@ -95,7 +95,7 @@ def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None
 
 
 def dealt(**shares: list[int]) -> AssignmentRecord:
-    """Return an assignment record with these shares, valid or not."""
+    """Return an assignment record with these shares, which need not be valid."""
     return AssignmentRecord(
         1, "a", ("t",), {name: {"t": tuple(numbers)} for name, numbers in shares.items()}, 1
     )

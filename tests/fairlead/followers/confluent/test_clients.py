@@ -14,7 +14,7 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 @pytest.mark.parametrize("kind", [AdminClient, clients.Sender])
 def test_client_is_shared_until_its_last_user_closes_it(kind: Any) -> None:
-    """Users with equal settings share a client; when the last user closes it, it is freed."""
+    """Users with equal settings share a client, which is freed when its last user closes it."""
     before = len(clients.shared)
     client = clients.shared_client(kind, NOWHERE)
     assert clients.shared_client(kind, dict(NOWHERE)) is client

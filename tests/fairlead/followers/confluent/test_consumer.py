@@ -300,7 +300,7 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
 
 @pytest.mark.kafka
 def test_close_right_after_subscribing_again(services: Services) -> None:
-    """Close after unsubscribe and subscribe does not abort the process, as librdkafka might."""
+    """After unsubscribe and subscribe, close works; librdkafka alone could abort the process."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
@@ -319,7 +319,7 @@ for _ in range(3):
 
 @pytest.mark.kafka
 def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call waits for at most one request to the broker; time-outs grow with each request."""
+    """Each call waits for at most one request; each request has a longer time-out than the last."""
     checks, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:
@@ -354,7 +354,7 @@ def test_text_is_not_a_list_of_topics(alone: PlanConsumer) -> None:
 
 
 def test_topics_may_be_any_nonempty_iterable(alone: PlanConsumer) -> None:
-    """Any iterable of names is accepted; no names, and names that are not strings, are errors."""
+    """Any iterable of names is accepted; an empty one, or a name that is no string, is an error."""
     alone.subscribe(topic for topic in ["u", "t", "u"])  # type: ignore[arg-type] # as above
     assert alone._member._topics == ("t", "u")  # noqa: SLF001 - not public
     with pytest.raises(ConfigurationError, match="no topics"):
@@ -383,7 +383,7 @@ def test_status_of_a_consumer_outside_its_group(alone: PlanConsumer) -> None:
 def test_calls_of_a_closed_consumer_raise_an_error(
     alone: PlanConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The calls open no connection to the coordination topic, because it would stay open."""
+    """The calls open no connection to the coordination topic, because nothing would close it."""
     alone.subscribe(["t"])
     alone.close()
     names: list[str] = []
@@ -422,7 +422,7 @@ def test_consumer_deleted_without_close_leaves_no_thread(monkeypatch: pytest.Mon
 def test_closing_waits_for_no_broker(
     services: Services, new_consumer: NewConsumer, topic: str, patient_broker: dict[str, Any]
 ) -> None:
-    """Close returns although the broker still holds an empty fetch for minutes."""
+    """Close returns before the broker answers the consumer's last fetch, which takes minutes."""
     follower = new_consumer(**patient_broker)
     publish(services, follower, topic, a=[0, 1, 2, 3])
     follower.subscribe([topic])

@@ -1,4 +1,4 @@
-"""Allowed transitions between a member's states, and limits of a backlog of records."""
+"""Allowed transitions between a member's states, and limits on stored records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from tests.docs.blocks import DOCS
 
 
 def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    """Return lines `states -> next states`; states with the same next states share a line."""
+    """Return a line `states -> next states` for all states that have the same next states."""
     states: dict[str, list[str]] = {}
     for state, after in steps.items():
         if after:
@@ -28,14 +28,14 @@ def test_architecture_page_draws_the_allowed_steps() -> None:
 
 
 def test_an_abandoned_share_stays_abandoned() -> None:
-    """The states "abandoned" (others may own the share) and "kept" are final."""
+    """The states "kept" (the share from `range`) and "abandoned" (others may own it) are final."""
     assert not NEXT_OF_SHARE[RangeShare.KEPT]
     assert not NEXT_OF_SHARE[RangeShare.ABANDONED]
 
 
 @pytest.mark.parametrize(("named", "kept"), [(1, 10_000), (MOST_PARTITIONS, 10)])
 def test_records_before_a_generation_are_bounded(named: int, kept: int) -> None:
-    """A backlog has a maximum number of records, and of partitions that the records name."""
+    """Stored records are limited in number, and in the number of partitions that they list."""
     backlog, record = Backlog(), Announcement(1, "m", "a", ("t",), {"t": tuple(range(named))})
     for _ in range(20_000):
         backlog.add(record, 0)

@@ -64,7 +64,7 @@ def test_each_record_is_read_once_and_the_end_is_noticed(
 def test_followers_of_the_same_plans_share_a_reader(
     plans: PlanTopic, connection: dict[str, Any]
 ) -> None:
-    """Followers share a reader until the last of them closes it; then a new reader is made."""
+    """Followers of a group share one reader. After all have closed it, a new reader is made."""
     options = FollowOptions(plans.name)
     first = shared_reader("g", connection, options)
     assert shared_reader("g", dict(connection), options) is first

@@ -53,7 +53,7 @@ def build(spec: dict[str, Any]) -> Consumer:
 
 @contextlib.contextmanager
 def until_terminated() -> Iterator[list[bool]]:
-    """Yield a list that gets an entry on SIGTERM."""
+    """Yield a list that stays empty until SIGTERM."""
     ended: list[bool] = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     yield ended

@@ -1,4 +1,4 @@
-"""Cooperative rounds: no member gets a partition that another owns, and two rounds are enough."""
+"""Cooperative rebalances: two rounds reach any assignment, and no partition has two owners."""
 
 from dataclasses import replace
 

@@ -30,7 +30,7 @@ OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: no w
 
 @dataclass
 class Stage:
-    """A running plan follower, its plan topic, and the newest version at each rebalance request."""
+    """A running plan follower; `rejoins` has the newest version at each rebalance request."""
 
     follower: Follower
     source: ScriptedSource
@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan; wait until the plan follower has read it and could make a request."""
+        """Publish a plan; wait until the follower has read it and could request a rebalance."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
@@ -107,7 +107,7 @@ def test_plan_that_the_leader_knows_causes_no_request() -> None:
 
 
 def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
-    """The leader assigns by its older plan, and requests a rebalance after it reads the newer."""
+    """The leader assigns by its older plan, and requests a rebalance once it has read the newer."""
     with following() as stage:
         note = stage.lead(heard=seen(2))
         assert note == AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
@@ -119,7 +119,7 @@ def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
 def test_static_successor_of_such_a_leader_requests_the_rebalance(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """If a leader with an older plan restarts, only a static member requests the rebalance."""
+    """A leader restarted before it read the newest plan requests a rebalance only if static."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """The member changes its subscription, because brokers ignore an unchanged subscription."""
+    """The restarted member changes its subscription, because brokers ignore an unchanged one."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -223,7 +223,7 @@ def test_invalid_waiting_time_is_refused(name: str, seconds: Any) -> None:
 
 
 def test_reason_of_an_idle_member() -> None:
-    """A member without partitions is told why: the plan, a shared name, or too few partitions."""
+    """The reason is the plan, another member with the same name, or too few partitions."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")

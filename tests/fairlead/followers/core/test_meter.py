@@ -85,7 +85,7 @@ class Application:
         return record
 
     def report(self, partition: int, offset: int | None = None) -> WorkReport:
-        """Return the report that is committed with an offset, by default after all read records."""
+        """Return the report in a commit of `offset`; by default, all read records are committed."""
         end = self.ends.get(partition, 0) if offset is None else offset
         return self.meter.report((TOPIC, partition), end)
 
@@ -123,7 +123,7 @@ def app() -> Application:
 
 @pytest.mark.parametrize("takes", [USUAL, QUICK, 99e-6, 101e-6])
 def test_iterated_records_count_for_their_partition(app: Application, takes: float) -> None:
-    """Each partition gets its own records' time, even if quick records are timed in groups."""
+    """A record's time counts for its partition, even if quick records are timed in groups."""
     for _ in range(40):
         for partition, records in app.poll({0: 250, 1: 250}).items():
             for _record in records:
@@ -136,7 +136,7 @@ def test_iterated_records_count_for_their_partition(app: Application, takes: flo
 
 
 def test_slow_record_among_quick_ones_widens_the_interval(app: Application) -> None:
-    """Quick records are timed in groups; if a group is slow, one record gets the extra time."""
+    """Quick records are timed in groups; the extra time of a slow group counts for one record."""
     for records in app.poll({0: 2000}).values():
         for record in records:
             app.work(5.0 if record.offset == 1000 else QUICK)
@@ -243,7 +243,7 @@ def test_flush_after_a_batch_is_right_or_wide(
     )
 )
 def test_time_and_calls_add_up(steps: list[tuple[str, int, float]]) -> None:
-    """For any order of reads and seeks, all calls and all working time are reported."""
+    """In any order of reads and seeks, reports have the number of reads and all working time."""
     app = Application()
     calls, worked = 0, 0.0
     for step, partition, takes in steps:
@@ -372,7 +372,7 @@ def test_several_tasks_end_the_counting_of_times(app: Application) -> None:
 
 
 def test_only_empty_metadata_is_replaced(app: Application) -> None:
-    """A report replaces empty commit metadata and older reports, but not the application's own."""
+    """A report replaces empty metadata and older reports, but not metadata of the application."""
     assert [has_metadata(text) for text in (None, "", "fairlead1 c=x", "mine")] == [
         *(False, False, False),
         True,
@@ -419,7 +419,7 @@ HONEST: dict[str, Callable[[int], float]] = {
 def test_records_of_honest_applications_have_times(
     app: Application, takes: Callable[[int], float]
 ) -> None:
-    """Quick handlers, and work on few records, are not mistaken for passing records on."""
+    """Processing times are known even if handlers are quick, or only few records need work."""
     for number in range(1, 2000):
         app.wait(0.1)  # clock: simulated
         app.next(0)
@@ -448,7 +448,7 @@ def test_full_queue_does_not_look_like_work(app: Application) -> None:
 
 
 def test_times_are_known_again_after_days_with_more_work(app: Application) -> None:
-    """Times that are unknown after days of little work become known after days of much work."""
+    """After days of little work, the application seems to pass records on; more work ends this."""
     skips = HONEST["skips most records"]
     assert work_for_days(app, 3.0, 60.0, skips) == TIMES_UNKNOWN
     assert work_for_days(app, 3.0, 10.0, lambda number: 100 * skips(number)) == 0

@@ -72,7 +72,7 @@ STEPS = st.one_of(
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
     """Between two commits, the record count grows at most as much as the committed offset.
 
-    Commits may be behind or ahead of the work. There is no limit if commits decrease.
+    Commits may be behind or ahead of the work. There is no limit if committed offsets decrease.
     """
     partition = Partition()
     commits: list[tuple[int, int]] = []
@@ -155,7 +155,7 @@ def test_records_of_other_owners_do_not_delay_reports() -> None:
 
 
 def test_memory_is_bounded_if_commits_stay_behind() -> None:
-    """If commits stay behind for long, little is stored, and later all records are reported."""
+    """If commits stay behind, at most 64 states are stored; a later commit reports all records."""
     partition = Partition()
     for _ in range(1000):
         partition.next_batch(10, gap=0)

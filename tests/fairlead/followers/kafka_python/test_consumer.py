@@ -254,7 +254,7 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
 
 
 def test_cooperative_assignor_needs_its_consumer(fleet: Fleet, services: Services) -> None:
-    """An assignor that does not know its consumer raises an error instead of sending old claims."""
+    """Without its consumer, the assignor raises an error, because its claims could be outdated."""
     connection = {"bootstrap_servers": services.bootstrap_servers}
     assignor = PlanAssignor(fleet.group, connection, cooperative=True)
     try:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-# Run in a separate process, because the client does not close refused sockets itself.
+# Run in a separate process, because kafka-python does not close refused sockets.
 PROBE = """
 import threading
 from fairlead.followers.client_assignors.kafka_python import fetch_lags

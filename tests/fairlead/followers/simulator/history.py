@@ -83,7 +83,7 @@ def draw(seed: int) -> list[Action]:
     kinds, weights = list(WEIGHTS), list(WEIGHTS.values())
     if rng.random() < 0.05:
         kinds, weights = [*kinds, "forge"], [*weights, 10]
-    # Half of the other events happen soon after one of `CHANGES`, because rebalances are short.
+    # Half of the other events happen soon after one of `CHANGES`, to hit the short rebalances.
     moments = [rng.uniform(2, LENGTH_S) for _ in range(rng.randint(1, 4))]
     first += [Action(at, rng.choice(CHANGES), rng.choice(NAMES)) for at in moments]
     rest = [
@@ -185,7 +185,7 @@ def quiet(world: World) -> None:
     for member in world.members.values():
         member.frozen = False
         member.subscribe(wanted=True)
-    if not world.safe:  # members may accept forged records in this generation and the next
+    if not world.safe:  # forged records may mislead members for two generations
         world.coordinator.disturb()
         world.run(world.time + 2 * REBALANCE_S)
         world.coordinator.disturb()

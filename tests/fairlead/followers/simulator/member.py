@@ -76,7 +76,7 @@ class SimulatedClient:
                 else:
                     self.listener.revoked()
             finally:
-                # If a callback raised before it assigned or revoked, confluent-kafka does so.
+                # confluent-kafka assigns or revokes, unless the callback has already done this.
                 if not self._acted:
                     self.share = frozenset((TOPIC, n) for n in given if what == "assign")
                 if what == "revoke":
@@ -221,7 +221,8 @@ class SimulatedMember:
     def step(self) -> bool:
         """Do background work, then poll unless the application is busy; return whether it polled.
 
-        Even if busy, it polls outside the group, in an agreement round, and for a due callback.
+        A busy application still polls outside the group, in an agreement round, and if a callback
+        is due.
         """
         self.client.beat()
         idle = self.client.phase != "out" and not self.client.queue and not self.undecided

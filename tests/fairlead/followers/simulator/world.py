@@ -27,7 +27,7 @@ EVERYTHING = frozenset((TOPIC, number) for number in range(PARTITIONS))
 
 @cache
 def plan(version: int) -> tuple[PlanDocument, bytes]:
-    """Return the random plan of a version, for some of the members a to d, and its bytes."""
+    """Return plan `version`, with random shares for some of the members a to d, and its bytes."""
     rng = random.Random(version)
     names = rng.sample("abcd", rng.randint(1, 4))
     shares: dict[str, list[int]] = {name: [] for name in names}
@@ -98,7 +98,7 @@ class World:
             member.closed = True
 
     def happen_to_plans(self, what: str) -> None:
-        """Take the plan topic "away" (unreachable) or "back"; delete, create or grow the topic."""
+        """Make the plan topic unreachable ("away") or reachable ("back"); or change the topic."""
         match what:
             case "away" | "back":
                 self.plans.reachable = what == "back"
@@ -191,7 +191,7 @@ class World:
             case "plan" if round_ and assignment and assignment.plan_version == status.plan_version:
                 says = assignment.shares[round_.me.member]
             case "range" if generation and round_ and status.plan_version is None:
-                # A share of `range` in the state KEPT stays, whatever the assignment record says.
+                # A member that keeps its share from `range` (KEPT) ignores assignment records.
                 dealt = (
                     assignment.shares
                     if assignment and generation.share is not RangeShare.KEPT
