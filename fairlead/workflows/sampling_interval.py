@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from fairlead.archive import Taken
+from fairlead.common.words import plural
 from fairlead.settings import SamplingSettings
 
 #: Share of the interval by which a sample may be early. Dagster's sensor checks three times per
@@ -65,7 +66,7 @@ def describe_cost(taken: Taken, settings: SamplingSettings) -> str:
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
     cost = (
-        f"Sampled {taken.groups:,} groups, {taken.partitions:,} partitions, in "
+        f"Sampled {plural(taken.groups, 'group')}, {plural(taken.partitions, 'partition')}, in "
         f"{taken.took_s:.1f} s{analysed}; the next sample is due after "
         f"{apart.total_seconds():.0f} s"
     )

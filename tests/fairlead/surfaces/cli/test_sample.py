@@ -35,7 +35,7 @@ def test_groups_are_analysed_on_a_full_disk(
         without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
     )
     assert once.returncode == 1
-    assert once.stdout.startswith("Sampled 1 groups, 4 partitions, in ")
+    assert once.stdout.startswith("Sampled 1 group, 4 partitions, in ")
     (line,) = (line for line in once.stderr.splitlines() if line.startswith(UNKEPT))
     assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'samples'}/2")
     assert line.endswith("set state_dir or warehouse to another place")
@@ -56,7 +56,7 @@ def test_groups_are_analysed_on_a_full_disk(
         assert service.stdout is not None
         lines: list[str] = []
         try:
-            while sum(line.startswith("Sampled 1 groups") for line in lines) < 2:
+            while sum(line.startswith("Sampled 1 group,") for line in lines) < 2:
                 lines.append(service.stdout.readline())
                 assert lines[-1], lines
         finally:
