@@ -154,11 +154,11 @@ OPERATIONS: Final = [
 
 
 def _report(context: dg.OpExecutionContext, state: str, **done: Any) -> None:
-    """Show the new state of a plan and what happens next, in the run and in its log."""
+    """Show the new state of a plan and what happens next, as metadata of the run and in its log."""
     following = FOLLOWING.get(state, "the version waits for a person: launch the job approve")
     context.log.info("What happens next: %s", following)
     context.add_output_metadata({"state": state, "what happens next": following, **done})
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG) or None  # "" if the tag was emptied
+    return context.run.tags.get(ACTOR_TAG) or None  # "" if the run has no person

@@ -1,6 +1,7 @@
 """Adoption: the consumers' partitions compared with the published plan.
 
-Belongs here: adherence, and waiting for it. Belongs elsewhere: reading live assignments
+Belongs here: computing the adherence, and waiting until consumers have taken over their planned
+partitions. Belongs elsewhere: reading live assignments
 (`fairlead.kafka`), the tables (`fairlead.store`).
 """
 
@@ -103,7 +104,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Observed:
-    """The adoption of a group's published plan.
+    """The result of checking whether a group follows its published plan.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class Observed:
     error
         Why the assignment could not be read.
     holders
-        Members that owned partitions planned for other members at every check.
+        Members that, at every check so far, owned partitions planned for other members.
     held_s
         Seconds from the first check to the last.
     """
@@ -130,7 +131,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """Text about members that have delayed the group for `HELD_UP_S`; "" if none has."""
+        """A warning that names the `holders`; "" if none kept its partitions for `HELD_UP_S`."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
@@ -158,11 +159,11 @@ def observe(
     patiently
         Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
-        When to stop these checks, as a value of `time.monotonic()`.
+        When to stop the repeated checks, as a value of `time.monotonic()`.
 
     Returns
     -------
-    The last result of each group, in the order of the plans.
+    The result of each group's last check, in the order of the plans.
     """
     observations: dict[str, Observed] = {}
     documents: dict[str, PlanDocument] = {}
@@ -208,8 +209,8 @@ def check(
     live
         Describes groups as they are now.
     wait_s
-        Maximum seconds for which a group is checked again until it follows its plan completely.
-        Groups whose plan was checked before are checked only once.
+        Maximum seconds to wait until groups follow their plans completely. If a group's plan was
+        checked in an earlier call, the group is checked once, without waiting.
     log
         Called with a line of text before the check.
     """
@@ -243,7 +244,7 @@ def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupEr
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return the new check, with the `holders` that all checks so far have in common."""
+    """Return `now` with only the `holders` that earlier checks found, too, and with `held_s`."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)
@@ -254,5 +255,5 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 
 def _settled(seen: Observed) -> bool:
-    """Whether no further check is needed."""
+    """Whether the group needs no further check: it follows its plan, or could not be read."""
     return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned
