@@ -52,8 +52,8 @@ def decide() -> None:
 def serve(answer: "Answer", *, spare: str = "") -> None:
     """Answer each line of standard input; exit with 1 if any answer is an error.
 
-    `spare` names a key whose value is not essential: if the value cannot be parsed, the line is
-    answered without it.
+    `spare` names a key that a line can do without: if its value cannot be parsed, the line is
+    answered as if the key were missing.
     """
     from fairlead.common.json_lines import answer_lines
 

@@ -23,12 +23,12 @@ class DemoGroup:
     rate
         Records per second that one consumer processes.
     slow
-        Index of a slow consumer to its speed, as a share of `rate`.
+        Maps the index of each slow consumer to its speed, as a share of `rate`.
     load
         Arrival rate as a share of all consumers' capacity. Partitions get records in proportion to
         their backlogs.
     expensive
-        Partition, as "topic-number", to the factor by which its records take longer.
+        Maps partitions, as "topic-number", to the factor by which their records take longer.
     """
 
     name: str

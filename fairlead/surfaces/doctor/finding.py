@@ -17,7 +17,8 @@ class Finding:
     name
         Name of the check.
     state
-        `ok`; `warning`: what was checked works, but not completely; `failed`: it does not work.
+        `ok`: no problem. `warning`: a part of the planner works, but worse than it could.
+        `failed`: a part does not work.
     detail
         The result in a sentence.
     remedy

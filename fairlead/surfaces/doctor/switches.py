@@ -99,7 +99,7 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Yield a finding about the last run of a sensor that is on."""
+    """Check when a sensor that is on was last run: `at`, in seconds since 1970; None: never."""
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:

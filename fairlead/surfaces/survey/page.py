@@ -94,7 +94,10 @@ def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def lead(rows: Sequence[Row], samples: int, others: Mapping[str, int]) -> str:
-    """Return the introduction of a survey; `others` counts groups that are not listed."""
+    """Return the introduction of a survey.
+
+    `others` maps a kind of group, such as `share`, to the number of groups that are not listed.
+    """
     outlook = f"; diagnoses follow after sample {ENOUGH}" if samples < ENOUGH else ""
     if samples == ENOUGH:
         outlook = "; the next sample shows the capacity of consumers that are behind"

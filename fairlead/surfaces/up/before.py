@@ -15,7 +15,8 @@ from fairlead.surfaces.doctor import examine
 from fairlead.surfaces.up.running import At
 
 Tell = Callable[[str], None]
-#: The planner does not start if these checks fail. Other failures may be repaired while it runs.
+#: Checks of the doctor that must not fail, otherwise the planner does not start. The causes of
+#: other failures can be removed while it runs.
 _NEEDED = frozenset({"database", "schema"})
 
 
