@@ -28,8 +28,9 @@ def step(
     description: str,
     deps: Sequence[dg.AssetsDefinition] = (),
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Return a decorator that makes a function a step of the pipeline, partitioned by cohort.
+    """Return a decorator that makes a function a step of the pipeline, as a Dagster asset.
 
+    The asset has a Dagster partition for each cohort (groups that are planned together).
     `changed` tells what a run of the step changes. If a step fails with an error that is not in
     `CANNOT_HEAL`, Dagster retries the step.
     """

@@ -201,7 +201,7 @@ def _without_slash(url: str) -> str:
     return url.rstrip("/")
 
 
-#: URL that begins the addresses of all pages; the path of a page is appended.
+#: A base URL for browsers. The address of a page consists of the base URL and the page's path.
 WebAddress = Annotated[str, Field(pattern="^https?://[^/]"), AfterValidator(_without_slash)]
 
 

@@ -52,7 +52,7 @@ def approve_plan(
     config: ApprovalConfig,
     store: StoreResource,
 ) -> None:
-    """Approve a plan that waits; the planner then publishes it."""
+    """Approve a plan that waits for approval; the planner then publishes it."""
     with store.open() as plans:
         plan = plans.get(config.group, config.version)
         plans.approve(
@@ -71,7 +71,7 @@ def approve_plan(
 def reject_plan(
     context: dg.OpExecutionContext, config: VersionConfig, store: StoreResource
 ) -> None:
-    """Reject a plan that waits: the consumers keep their partitions."""
+    """Reject a plan that waits for approval: the consumers keep their partitions."""
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
     _report(context, "rejected")

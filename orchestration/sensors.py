@@ -31,7 +31,7 @@ PATIENCE_S: Final = 10.0
 #: Maximum number of groups whose plans one tick sends, in some 10 s. Other groups wait for the next
 #: tick.
 AT_ONCE: Final = 500
-#: Seconds between two ticks of the sensor that reports plans' steps.
+#: Seconds between two ticks of the sensor that shows the steps of plans in the UI.
 REPORT_EVERY_S: Final = 30
 #: Maximum number of asset events that one tick logs, because Dagster needs some 20 ms for each. The
 #: plans' complete history is in Postgres.

@@ -7,7 +7,7 @@ each run reads again.
 from fairlead.errors import ConfigurationError
 from fairlead.settings import PlanningSettings, SamplingSettings, load_settings
 
-#: Shortest and longest interval, seconds. Dagster calls a sensor at most once in five seconds.
+#: Shortest and longest time between two calls of a sensor, seconds. Dagster allows at least five.
 _LEAST_S, _MOST_S = 5, 30
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.domain.records import StoredPlan
 
 _WHY: Final = ("--reason", REASON)
-#: Maximum number of hot partitions whose command is shown.
+#: Maximum number of hot partitions for which a command is shown.
 _HOT: Final = 3
 
 

@@ -1,8 +1,8 @@
 """Adoption: the consumers' partitions compared with the published plan.
 
 Belongs here: computing the adherence, and waiting until consumers have taken over their planned
-partitions. Belongs elsewhere: reading live assignments
-(`fairlead.kafka`), the tables (`fairlead.store`).
+partitions. Belongs elsewhere: reading live assignments (`fairlead.kafka`), the tables
+(`fairlead.store`).
 """
 
 import time
@@ -37,10 +37,9 @@ class Adoption:
     Parameters
     ----------
     planned
-        Number of partitions that have an owner in the plan after the plan is fitted to the live
-        members.
+        Number of partitions to which the plan, adapted to the live members, gives an owner.
     as_planned
-        Number of these partitions that their planned owner owns.
+        Number of these partitions whose owner is the planned one.
     holders
         Members that own partitions planned for other members, ascending.
     """
@@ -51,7 +50,7 @@ class Adoption:
 
     @property
     def adherence(self) -> float | None:
-        """The share of planned partitions that their planned member owns."""
+        """The share of planned partitions whose owner is the planned one; None: none is planned."""
         return adherence(self.as_planned, self.planned)
 
 

@@ -117,7 +117,7 @@ def _weighed(
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # if the snapshot is the same, a run repeats its step: the draft is the waiting version
+    ):  # if both have the same snapshot, a run repeats its step, and has made the version itself
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)

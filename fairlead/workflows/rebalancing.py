@@ -1,6 +1,8 @@
 """Trigger rebalances, so that brokers replace target assignments that differ from plans.
 
-Belongs here: when a trigger joins and how long it stays, and whether the target assignment agrees
+To trigger a rebalance, a client of the planner joins the group and leaves again.
+
+Belongs here: when this client joins and how long it stays, and whether the target assignment agrees
 with the plan. Belongs elsewhere: joining and leaving (`fairlead.kafka.rebalance_trigger`), and the
 plans of groups (`following`).
 """

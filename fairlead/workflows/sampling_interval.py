@@ -12,15 +12,15 @@ from fairlead.settings import SamplingSettings
 #: A sample may be early by this share of the interval. Dagster's sensor checks three times per
 #: interval whether a sample is due. This share is half the time between two checks.
 _EARLY: Final = 1 / 6
-#: The interval is so long that the analysis of samples takes at most this share of it.
+#: The time between samples is so long that analysing a sample takes at most this share of it.
 _ANALYSING: Final = 0.5
 
 
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     """Return the time from the beginning of one sample to the beginning of the next.
 
-    It is so long that reading from brokers takes at most the share `sampling.share` of it, and
-    analysing at most half of it.
+    This time is at least `sampling.every`. It is longer if otherwise reading from brokers would
+    take more than the share `sampling.share` of it, or analysing more than half of it.
 
     Examples
     --------

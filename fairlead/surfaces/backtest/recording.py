@@ -32,7 +32,8 @@ _STEP_S: Final = 10.0
 _MEASURABLE: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
-#: Seed of arrival times and commit phases. It is fixed, so that replays can be repeated.
+#: Seed of random numbers: when records arrive, and when members commit. It is fixed, so that a
+#: repeated replay has the same result.
 _SEED: Final = 0
 
 
@@ -221,7 +222,7 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 
 
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
-    """Return which partitions no member subscribes to in each sample, bool of shape (L, P).
+    """Return, for each sample, to which partitions no member subscribes; bool of shape (L, P).
 
     These partitions may have commits: Kafka keeps commits for days after a group has left a topic.
     """

@@ -133,7 +133,7 @@ class _InConsumers:
 
     def rebalance(self, moment: Moment) -> Int32:
         problem = moment.problem
-        if moment.at == START.timestamp():  # `sticky`, for example, keeps the recorded owners
+        if moment.at == START.timestamp():  # so that assignors can keep the recorded owners
             problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 

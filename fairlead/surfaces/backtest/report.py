@@ -168,7 +168,7 @@ class Report:
         ]
 
     def saved(self) -> str | None:
-        """Describe how much less behind the group would have been with the best planning assignor.
+        """Describe what the group would have gained from the best assignor that makes plans.
 
         None: no replayed assignor makes plans.
         """
@@ -188,7 +188,7 @@ class Report:
 def would_have_saved(
     over_objective_s: float, planned_s: float, plans: int, downtime_s: float
 ) -> str:
-    """Describe how much less behind the group would have been with plans, and their cost.
+    """Describe the time for which partitions would not have been behind with plans, and the cost.
 
     Parameters
     ----------

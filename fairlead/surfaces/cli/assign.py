@@ -41,8 +41,8 @@ def decide() -> None:
     """Decide on groups from samples, one JSON object per line.
 
     {"topics": {"t": 3}, "members": {"a": {"topics": ["t"]}}, "snapshots": [...]} ->
-    {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. The line
-    contains all input of the decision. The exit code is 1 if any answer is an error.
+    {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. A
+    decision depends only on its input line. The exit code is 1 if any answer is an error.
     """
     from fairlead.domain.decide_json.lines import answer_question
 

@@ -73,7 +73,7 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop history and unpublished plans that are older than the retention settings allow."""
+    """Drop old history, and old plans that were not published, as the retention settings say."""
     import time
 
     from fairlead.errors import FairleadError

@@ -127,9 +127,9 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns to replace in a row: the catch-up time as text.
+    """Return the column with the catch-up time as text, to add to a row of the table of groups.
 
-    If the diagnosis is unknown, all columns of the forecast become empty.
+    If the diagnosis is unknown, return empty values for all columns of the forecast.
     """
     from fairlead.common.words import catch_up_time
 
@@ -306,7 +306,7 @@ def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
-    """Show a group's decisions and steps of plans, newest first."""
+    """Show the decisions on a group and the steps of its plans, newest first."""
     from fairlead.store.event_queries import read_history
 
     with opened_engine() as engine:
@@ -371,7 +371,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the moves of a partition by plans, and the partition's lag (None: unknown).
+    """Return the moves of a partition that plans made, and its lag (None: unknown).
 
     Raises
     ------

@@ -269,7 +269,8 @@ def reconcile(
 ) -> None:
     """Make the plan topic agree with the database, for all groups.
 
-    Finishes interrupted publications, publishes approved plans, and sends missing records again.
+    Finishes interrupted publications, publishes approved plans, and sends records that are missing
+    in the topic again.
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -351,7 +352,7 @@ def _proposed(
     Raises
     ------
     PlanStateError
-        The version is not in the state `proposed`, so it cannot become `becomes`.
+        The version is not in the state `proposed`. `becomes` is the state that it should have got.
     """
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan

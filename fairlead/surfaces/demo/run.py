@@ -198,7 +198,7 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records, after the last record was sent.
+        """Wait until every group has read all records. Call this after the last record was sent.
 
         `records` maps the name of a scenario to the number of its records. The result maps each
         group id to the seconds that the group took.

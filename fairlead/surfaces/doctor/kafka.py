@@ -21,8 +21,8 @@ from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
 
-#: Rights that the planner needs: `WRITES` on topics that it writes, `READS` on the coordination
-#: topic. docs/trust.md has the same list.
+#: Rights that the planner needs: `WRITES` on topics that it writes; `READS` on the coordination
+#: topic, through which consumers agree on assignments. docs/trust.md has the same list.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
 #: Maximum number of groups, and of topics, on which rights are checked.

@@ -34,7 +34,7 @@ ENOUGH: Final = 6
 #: Maximum number of groups per request. With more, too much time would pass between reading a
 #: group's committed offsets and its end offsets.
 _AT_ONCE: Final = 500
-#: Resource to the effect of a missing right to DESCRIBE it.
+#: Maps a kind of resource to the effect if the right to DESCRIBE it is missing.
 _EFFECTS: Final = {
     CLUSTER: "only groups that may be described are listed",
     "group": "the group is unknown",
@@ -72,7 +72,7 @@ class Survey:
 
     @property
     def others(self) -> Mapping[str, int]:
-        """Kind of group (share, streams, connect, ...) to the number of groups not surveyed."""
+        """Maps kinds of groups that are not surveyed (share, streams, ...) to their numbers."""
         return self._listed.others
 
     def sample(self) -> None:
@@ -101,7 +101,7 @@ class Survey:
         Groups without members that have committed offsets come last.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._samples), "group")  # each group's rows are by time
+        samples = slices(pa.concat_tables(self._samples), "group")  # slices are ordered by time
         rows = []
         for name, now in newest.items():
             group = Group(_until_whole(samples[name]))
@@ -189,11 +189,10 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return the facts about a group, without its lag.
 
     Keys: group; sampled_at (a time); state, protocol and group_type (from Kafka); members (a
-    number); owners (member to number of partitions); clients (ids); error; follow (a sentence on
-    how the clients can follow plans);
-    diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain and consumers (null if the
-    group was not analysed); reported (the work that consumers report). `Survey.rows` adds
-    not_planned (why the group cannot be planned) and the figures of
+    number); owners (member to number of partitions); clients (ids); error; follow (how the clients
+    can follow plans, in a sentence); diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s,
+    gain and consumers (null if the group was not analysed); reported (the work that consumers
+    report). `Survey.rows` adds not_planned (why the group cannot be planned) and the figures of
     `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]

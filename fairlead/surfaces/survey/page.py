@@ -86,7 +86,7 @@ def _catch_up_time(row: Row) -> str:
 
 
 def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return advice on how clients could follow plans, as pairs of groups and advice."""
+    """Return how clients could follow plans, as pairs: names of groups, and advice for them."""
     about: dict[str, list[str]] = {}
     for row in rows:
         about.setdefault(row["follow"], []).append(row["group"])

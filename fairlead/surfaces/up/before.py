@@ -54,7 +54,7 @@ def check(settings: Settings, tell: Tell) -> None:
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok" or finding.name == "samples":  # sampling starts only later
+        if finding.state == "ok" or finding.name == "samples":  # nothing takes samples yet
             continue
         line = f"{finding.state}: {finding.name}: {finding.detail}" + (
             f". {finding.remedy}" if finding.remedy else ""
