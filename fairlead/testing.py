@@ -195,7 +195,7 @@ class _Follows:
 class MemoryGroup:
     """A consumer group whose members follow the plans of a topic in memory.
 
-    Nothing happens by itself. Members read plans and ask for rebalances when you call `read`. The
+    Nothing happens automatically. Members read plans and ask for rebalances when you call `read`. The
     group rebalances when you call `rebalance`. Time passes when you call `sleep`.
 
     Parameters
@@ -203,7 +203,7 @@ class MemoryGroup:
     group
         The group id.
     topics
-        Topic to number of partitions. Change this dict to let topics grow.
+        Maps each topic to its number of partitions. Change this dict to let topics grow.
     plans
         The topic to which the group's plans are published.
     options

@@ -21,7 +21,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: Seconds between two checks.
+#: Seconds between two checks whether a group follows its plan.
 CHECK_EVERY_S: Final = 1.0
 #: If a member keeps partitions planned for other members for this many seconds, the member is
 #: reported. Twice the default `heartbeat.interval.ms`.
@@ -60,7 +60,7 @@ def compare(
     subscriptions: Mapping[str, Collection[str]] | None = None,
     partition_counts: Mapping[str, int] | None = None,
 ) -> Adoption:
-    """Fit a plan to the live members, and compare the live assignment with the result.
+    """Adapt a plan to the live members, and compare the live assignment with the result.
 
     Parameters
     ----------

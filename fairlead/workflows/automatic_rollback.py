@@ -73,7 +73,7 @@ def roll_back_regressions(
                     store, regression, policy_for(regression.group, policies), live=live, now=now
                 )
             )
-        except FairleadError as error:  # the call after the next sample tries again
+        except FairleadError as error:  # tried again after the next sample
             _log.warning(
                 "group %s: version %d cannot be rolled back: %s",
                 regression.group,

@@ -177,7 +177,7 @@ class _Round:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups. Groups that agree with their plans, or cannot, are done."""
+        """Describe the pending groups. Those that follow their plans, or cannot, are done."""
         pending = [group for group in self.goals if group not in self.done]
         try:
             descriptions = self.describe(pending) if pending else {}

@@ -192,10 +192,10 @@ def reconcile(
     ConfigurationError
         The topic cannot be read or written.
     KafkaUnavailableError
-        Kafka does not answer, or another publisher took over.
+        Kafka does not answer, or another publisher has fenced this one.
     StoreUnavailableError
-        The database does not answer, or another publisher has the partition. The next pass
-        continues from the state that this pass leaves.
+        The database does not answer, or another publisher has locked the partition. The next pass
+        continues where this pass ended.
     """
     wanted = {request.group: request for request in withdrawals}
     current_pass = _Pass(plans, topic, options, live, now, wanted)
@@ -343,8 +343,8 @@ class _Pass:
 
         Returns
         -------
-        Why a plan is not sent, and the record to send; each may be None. Both are set if the
-        approved plan waits while the lease of the published plan is renewed.
+        Two values: why a plan is not sent (or None), and the record to send (or None). If the
+        approved plan has to wait while the lease of the published plan is renewed, neither is None.
         """
         approved, followed, lease = group.approved, group.followed, self._lease(group)
         difference = compare(group, record, self.topic.origin, self.options.verifier())

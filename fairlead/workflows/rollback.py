@@ -126,7 +126,10 @@ def rollback(
 
 
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
-    """Return weights of partitions: the newest lag or, if incomplete, the old plan's weights."""
+    """Return the weights of each topic's partitions.
+
+    These are the newest lag or, if the lag of a partition is unknown, the weights in the old plan.
+    """
     measured = lag.lags if lag else {}
     return {
         topic: measured[topic]

@@ -94,7 +94,7 @@ def prune(
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments for psql.")] = None,
 ) -> None:
-    """Open psql on the plan history.
+    """Open psql on the database that has the plan history.
 
     Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
     opens the database of the sandbox in the state directory. If the sandbox's Postgres does not

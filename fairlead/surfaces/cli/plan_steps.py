@@ -269,8 +269,8 @@ def reconcile(
 ) -> None:
     """Make the plan topic agree with the database, for all groups.
 
-    Finishes interrupted publications, publishes approved plans, and sends records that are missing
-    in the topic again.
+    Finishes interrupted publications and publishes approved plans. If a record is missing in the
+    topic, sends it again.
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -352,7 +352,7 @@ def _proposed(
     Raises
     ------
     PlanStateError
-        The version is not in the state `proposed`. `becomes` is the state that it should have got.
+        The version is not in the state `proposed`. The message says what it cannot become.
     """
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan

@@ -276,7 +276,7 @@ def demo(state_dir: Path, console: Console) -> None:
 
 
 def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
-    """Return the lag in a sample, in records: group to topic to the lag of each partition."""
+    """Return a mapping from group to topic to the lag of each partition, in records."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
         position = row["begin"] if row["committed"] < 0 else row["committed"]

@@ -46,7 +46,7 @@ class DemoGroup:
 
     @property
     def speeds(self) -> dict[str, int]:
-        """Name of each consumer to the records per second that it processes."""
+        """Maps each consumer's name to the number of records that it processes per second."""
         return {
             member: round(self.rate * self.slow.get(index, 1.0))
             for index, member in enumerate(self.members)

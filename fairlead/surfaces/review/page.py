@@ -166,7 +166,10 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
 
 
 def _measured(engine: Engine, facts: Facts) -> Row | None:
-    """Return the group's newest figures if this plan is in force and is older, else None."""
+    """Return the group's newest figures; None unless this plan was in force when they were taken.
+
+    That is, the plan is published, and the figures were measured after its publication.
+    """
     published_at = facts.plan["published_at"]
     if facts.stored.state != "published" or published_at is None:
         return None
