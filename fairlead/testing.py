@@ -195,8 +195,8 @@ class _Follows:
 class MemoryGroup:
     """A consumer group whose members follow the plans of a topic in memory.
 
-    Nothing happens automatically. Members read plans and ask for rebalances when you call `read`. The
-    group rebalances when you call `rebalance`. Time passes when you call `sleep`.
+    Nothing happens automatically. Members read plans and ask for rebalances when you call `read`.
+    The group rebalances when you call `rebalance`. Time passes when you call `sleep`.
 
     Parameters
     ----------
