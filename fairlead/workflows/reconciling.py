@@ -315,7 +315,7 @@ class _Pass:
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
             entries = turn.add(requests)
-        with channel:  # Kafka now rejects other publishers' records, so the topic does not change
+        with channel:  # since `open`, Kafka rejects the records of other publishers
             if unfinished:
                 entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:

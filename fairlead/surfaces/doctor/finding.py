@@ -17,8 +17,8 @@ class Finding:
     name
         Name of the check.
     state
-        `ok`: no problem. `warning`: a part of the planner works, but worse than it could.
-        `failed`: a part does not work.
+        `ok`: no problem. `warning`: the planner works, but worse than it could, or the check could
+        not find out. `failed`: a part of the planner does not work.
     detail
         The result in a sentence.
     remedy
