@@ -46,7 +46,7 @@ def follow(
     *,
     stays_s: Sequence[float] = STAYS_S,
 ) -> list[BrokerAdoption]:
-    """Make brokers follow the published plans of the groups that they assign.
+    """Make brokers follow the published plans of groups whose partitions they assign.
 
     First sends brokers the names of the groups' members. Then triggers a rebalance of each group
     whose target assignment differs from its plan. If Kafka does not answer or a plan is invalid,
@@ -57,7 +57,7 @@ def follow(
     gateway, settings
         The cluster.
     groups
-        Names of groups; groups that no broker assigns are skipped.
+        Names of groups; groups whose partitions no broker assigns are skipped.
     published
         Returns the published plans of groups.
     stays_s
@@ -65,7 +65,7 @@ def follow(
 
     Returns
     -------
-    One result per group that a broker assigns and that has a published plan.
+    One result per group that has a published plan, and whose partitions a broker assigns.
     """
     try:
         topic = MembersTopic(settings)
@@ -123,8 +123,8 @@ def send_members(
     topic
         The members topic.
     groups
-        Present descriptions of groups that brokers assign. Groups without members, and groups
-        whose assignor follows no plans, are skipped.
+        Present descriptions of groups whose partitions brokers assign. Groups without members, and
+        groups whose assignor follows no plans, are skipped.
     topics
         Maps each topic to its id and number of partitions.
     """

@@ -117,7 +117,7 @@ def _weighed(
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # if both have the same snapshot, a run repeats its step, and has made the version itself
+    ):  # with the same snapshot, the waiting version is from this run, which repeats its step
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)
@@ -187,10 +187,10 @@ def _why_kept(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a group that does not follow its plan needs no new plan; "" if the draft is kept.
+    """Return why the draft is dropped, if the group does not follow its published plan.
 
-    The draft is also kept if the group follows its plan completely, because the analysis has
-    compared the draft with the plan already.
+    "" if the draft is kept. It is kept, for example, if the group follows its plan completely,
+    because the analysis has compared the draft with the plan already.
     """
     plan = _document_that_fits(published, draft)
     if plan is None:
