@@ -11,12 +11,15 @@ OWNERS: Final = ["team:fairlead"]
 #: The tag that shows what a run changes, so that people know which runs are safe.
 CHANGES: Final = "fairlead/changes"
 
-#: Values of the tag `CHANGES`. `nothing`: the run writes at most snapshots. `history`: rows in
-#: Postgres. `plans`: plans that no consumer follows yet. `consumers`: the plan topic, which
+#: Values of the tag `CHANGES`: what a run writes. `nothing`: at most snapshots. `history`: rows in
+#: Postgres that are no plans. `plans`: plans that no consumer follows yet. `consumers`: plans that
 #: consumers follow. `partitions`: Dagster's list of partitions.
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 
 
 def about(what: Changed) -> dict[str, Any]:
-    """Return the arguments `owners` and `tags` of a definition whose runs change `what`."""
+    """Return the arguments `owners` and `tags` of a Dagster definition.
+
+    `what` tells what the definition's runs change.
+    """
     return {"owners": OWNERS, "tags": {CHANGES: what}}

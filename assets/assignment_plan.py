@@ -1,4 +1,4 @@
-"""`assignment_plan`: store the decision on each group: a new plan version, or 'no change'."""
+"""`assignment_plan`: decide for each group between a new plan version and 'no change'."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -53,7 +53,7 @@ def every_group_was_read(
 def every_partition_has_one_owner(
     context: dg.AssetCheckExecutionContext, settings: SettingsResource, store: StoreResource
 ) -> dg.AssetCheckResult:
-    """Verify the stored bytes of plans that are proposed, approved or published."""
+    """Verify that plans give each partition one owner, and that their bytes are unchanged."""
     with store.open() as plans:
         groups = _groups(context, settings, plans)
         stored = plans.in_state("proposed", "approved", "published", groups=groups)
@@ -104,10 +104,10 @@ CHECKS: Final = [
 
 
 def _scope(context: dg.AssetCheckExecutionContext) -> Scope:
-    """Return the scope of the run or, if the run has no partitions, all cohorts.
+    """Return the scope of the run, which defines the groups to check.
 
-    A check has no partitions in Dagster. A run that also materializes assets has partitions; a run
-    of the check alone has none.
+    If the run also materializes assets, the assets' partitions in Dagster define the scope. If the
+    run has only checks, it has no partitions, and the scope is all cohorts.
     """
     run = context.op_execution_context
     if run.has_partition_key or run.has_partition_key_range:

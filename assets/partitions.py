@@ -1,4 +1,4 @@
-"""Dagster's partitions of every asset: one for each cohort of groups that are planned together.
+"""The Dagster partitions of every asset: one for each cohort (groups that are planned together).
 
 The discovery sensor adds and removes partitions. `fairlead.domain.cohorts` assigns groups to
 cohorts.

@@ -20,8 +20,8 @@ Thing = TypeVar("Thing")
 ROWS: Final = 40
 #: Columns whose numbers identify a thing, so that they get no thousands separators.
 NAMES: Final = frozenset({"partition", "version"})
-#: Maximum characters of a cell. It is small, since Dagster stores a table once per partition of a
-#: run.
+#: Maximum characters of a cell. Cells are short, since Dagster stores a copy of the table for each
+#: of its partitions (cohorts) in the run.
 LENGTH: Final = 300
 
 
@@ -65,7 +65,9 @@ def link(text: str, url: str) -> dg.MarkdownMetadataValue:
 def details(
     text: str, web: WebSettings, group: str, version: int | None = None
 ) -> str | dg.MarkdownMetadataValue:
-    """Return a link to a group's page or a version's review; without `web.url`, a command.
+    """Return a link to the page of a group or the review of a plan version.
+
+    If `web.url` is not set, return the command that prints or writes the same.
 
     Examples
     --------

@@ -27,7 +27,10 @@ def publish(
     *,
     at_most_s: float | None = None,
 ) -> list[StepResult]:
-    """Make the plan topic agree with the database, and log every unusual result with its reason."""
+    """Make the plan topic agree with the database; return the steps that were carried out.
+
+    Logs plans that were not sent, and records that were sent again, with the reason.
+    """
     log.info("Reconciling the plan topic with the database: %s", plural(len(groups), "group"))
     answers, results = publish_groups(plans, groups, settings, at_most_s=at_most_s)
     for group, answer in answers.items():

@@ -1,8 +1,8 @@
 """Retries of failed steps.
 
 Belongs here: the delay between attempts, and errors that another attempt cannot fix. Belongs
-elsewhere: sending records again (`fairlead.workflows.reconciling`). If only single groups have
-errors, the step does not fail, so that nothing is retried.
+elsewhere: sending records again (`fairlead.workflows.reconciling`). If only some groups of a run
+have errors, the step succeeds, and is not retried.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,9 @@ CANNOT_HEAL: Final = (
 
 @contextmanager
 def failing_at_once() -> Iterator[None]:
-    """Fail without a retry on errors that a retry cannot fix; a context manager or decorator.
+    """Turn errors that a retry cannot fix into failures without a retry.
+
+    A context manager, also usable as a decorator.
 
     Raises
     ------

@@ -1,6 +1,8 @@
 """The scope of a run: which groups it covers.
 
-Either the run's configuration names groups, or the run's partitions in Dagster are its cohorts.
+Groups that are planned together are a cohort, and each cohort is a partition in Dagster. A run
+covers the groups that its configuration names. If it names none, the run covers all groups of its
+partitions.
 
 Belongs here: reading the scope from a run, for every step and check. Belongs elsewhere: choosing
 the scope (`orchestration`), and which group belongs to which cohort (`fairlead.domain.cohorts`).
@@ -21,7 +23,7 @@ _STEP: Final = "group_offsets"
 
 
 class ScopeConfig(dg.Config):
-    """The groups that a run covers, if not those of the run's partitions in Dagster."""
+    """The groups that a run covers; if none are named, all groups of the run's partitions."""
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
@@ -32,17 +34,17 @@ class ScopeConfig(dg.Config):
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope of a run.
+    """The groups that a run covers.
 
     Parameters
     ----------
     cohorts
-        The run's cohorts.
+        The cohorts that the run covers, completely or in part.
     only
-        Cohort to those of its groups that are in the run. If a cohort of the run is not a key, all
-        its groups are in the run.
+        Maps a cohort to the groups of this cohort that the run covers. If a cohort is missing here,
+        or has no groups here, the run covers all its groups.
     chosen
-        Whether the cohorts come from the configuration, not from the run's partitions.
+        Whether the cohorts come from the run's configuration, not from its partitions in Dagster.
     """
 
     cohorts: Sequence[str]
@@ -68,7 +70,7 @@ class Scope:
 
 
 def scope_of(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Scope:
-    """Return the scope of a run that has partitions in Dagster."""
+    """Return the groups that a run covers; the run must have partitions in Dagster."""
     config: Mapping[str, Any] = context.run.run_config
     for key in ("ops", _STEP, "config", "only"):
         config = config.get(key) or {}

@@ -28,10 +28,11 @@ def step(
     description: str,
     deps: Sequence[dg.AssetsDefinition] = (),
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Return a decorator that makes a function a step of the pipeline, partitioned by cohort.
+    """Return a decorator that makes a function a step of the pipeline, as a Dagster asset.
 
-    `changed` is what a run of the step changes. A failed step is retried, unless the error is one
-    of `CANNOT_HEAL`.
+    The asset has a Dagster partition for each cohort (groups that are planned together).
+    `changed` tells what a run of the step changes. If a step fails with an error that is not in
+    `CANNOT_HEAL`, Dagster retries the step.
     """
 
     def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
@@ -51,10 +52,10 @@ def step(
 
 
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
-    """Pass the run's snapshot to later steps, in a tag of the run.
+    """Tag the run with the id of its snapshot, so that its later steps use this snapshot.
 
-    Later steps use this snapshot even if another run has taken a newer one. If a person executes
-    the run again from a later step, the new run has the same tag.
+    They use it even if another run takes a newer snapshot meanwhile. If a person executes the run
+    again, starting at a later step, Dagster copies the tag to the new run.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 

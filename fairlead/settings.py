@@ -59,7 +59,7 @@ def _librdkafka_text(value: Any) -> Any:
 
 
 def _able_to_sign(key: SecretStr) -> SecretStr:
-    """Refuse an invalid key. An empty key is invalid, too: it must not turn signing off."""
+    """Refuse a private key that cannot sign, or is empty: "" must not mean "do not sign"."""
     try:
         Signer.from_text(key.get_secret_value())
     except ConfigurationError as error:
@@ -201,7 +201,7 @@ def _without_slash(url: str) -> str:
     return url.rstrip("/")
 
 
-#: Base URL for browsers; paths are appended.
+#: A base URL for browsers. The address of a page consists of the base URL and the page's path.
 WebAddress = Annotated[str, Field(pattern="^https?://[^/]"), AfterValidator(_without_slash)]
 
 
@@ -226,7 +226,7 @@ class WebSettings(_Section):
 
     @model_validator(mode="after")
     def _one_proof(self) -> Self:
-        """Refuse `token` together with `header`, because the less secure one would suffice to act.
+        """Refuse `token` together with `header`: people could act with the less secure of the two.
 
         Also refuse `token` or `header` without `url`: forms are accepted only from pages at `url`.
         """
@@ -397,9 +397,9 @@ def _not_json(message: str) -> str:
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the environment variables that may have set a key; `otherwise` if there are none.
+    """Return the names of the environment variables that may have set a key, else `otherwise`.
 
-    A variable can set the key itself, a part of the key's value, or the key's whole section.
+    A variable can set the key itself, a part of the key's value, or the section with the key.
     """
     key = f"FAIRLEAD_{'__'.join(map(str, keys))}__".upper()
     ends = {variable: f"{variable.upper()}__" for variable in sorted(os.environ)}

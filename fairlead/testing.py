@@ -54,8 +54,9 @@ def plan_of(
     partition_counts
         Topic to number of partitions; default: as many as the shares contain.
     weights
-        Topic to the weight of each partition. Among members with equally many partitions, weights
-        decide who takes over a partition of an absent member.
+        Maps a topic to the weights of its partitions. If a member is absent, and no new member
+        takes over its share, each of its partitions goes to the member with the fewest partitions;
+        among equals, to the one with the least weight.
 
     Raises
     ------
@@ -96,8 +97,8 @@ def plan_of(
 class MemoryPlanTopic:
     """A plan topic with one partition, in memory.
 
-    Pass `open` to a `Follower` as `open_source`. Each call returns a new connection, which reads
-    from the beginning.
+    Pass the method `open` to a `Follower`, as the argument `open_source`. Each call of `open`
+    returns a new connection, which reads the topic from the beginning.
     """
 
     def __init__(self, topic: str = "fairlead.plans") -> None:
@@ -169,7 +170,7 @@ class _Connection:
 
 
 class _DrivenReader(PlanReader):
-    """A reader of plans without a thread: `MemoryGroup.read` makes it read."""
+    """A reader of plans without a thread of its own; it reads when `MemoryGroup.read` is called."""
 
     def serve(self) -> bool:
         """Accept a plan follower, without starting a thread."""
@@ -194,15 +195,15 @@ class _Follows:
 class MemoryGroup:
     """A consumer group whose members follow the plans of a topic in memory.
 
-    Nothing happens automatically. Members read plans and ask for rebalances only in `read`, the
-    group rebalances only in `rebalance`, and time passes only in `sleep`.
+    Nothing happens automatically. Members read plans and ask for rebalances when you call `read`.
+    The group rebalances when you call `rebalance`. Time passes when you call `sleep`.
 
     Parameters
     ----------
     group
         The group id.
     topics
-        Topic to number of partitions. Change this dict to let topics grow.
+        Maps each topic to its number of partitions. Change this dict to let topics grow.
     plans
         The topic to which the group's plans are published.
     options
@@ -280,7 +281,7 @@ class MemoryGroup:
         self.now += timedelta(seconds=seconds)
 
     def read(self) -> list[str]:
-        """Let every member read the plan topic; return the members that ask for a rebalance."""
+        """Let every member read the plan topic; return the names of those that want a rebalance."""
         for member in self._members.values():
             member.reader.advance(0.0)  # the first call only connects
             member.reader.advance(0.0)

@@ -30,7 +30,7 @@ def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg
     planning_schedule
         Cron expression of the planning schedule; None: the setting `planning.schedule`.
     overrides
-        Arguments of `dagster.Definitions`, in place of the planner's.
+        Arguments of `dagster.Definitions`. Each replaces the planner's argument of the same name.
 
     Notes
     -----

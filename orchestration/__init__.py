@@ -1,7 +1,8 @@
 """The Dagster code location: definitions, jobs, the schedule, sensors, and runs from a shell.
 
-Importing these modules opens no connection and writes nothing; `tick_intervals` reads the settings.
-Modules here must not use `from __future__ import annotations`, since Dagster reads annotations.
+Importing these modules opens no connection and writes nothing; it only reads the settings
+(`tick_intervals`). Modules here must not use `from __future__ import annotations`, since Dagster
+reads annotations as types.
 """
 
 from fairlead.common.threads import one_thread

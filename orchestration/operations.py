@@ -52,7 +52,7 @@ def approve_plan(
     config: ApprovalConfig,
     store: StoreResource,
 ) -> None:
-    """Approve a plan that waits; the planner then publishes it."""
+    """Approve a plan that waits for approval; the planner then publishes it."""
     with store.open() as plans:
         plan = plans.get(config.group, config.version)
         plans.approve(
@@ -71,7 +71,7 @@ def approve_plan(
 def reject_plan(
     context: dg.OpExecutionContext, config: VersionConfig, store: StoreResource
 ) -> None:
-    """Reject a plan that waits: the consumers keep their partitions."""
+    """Reject a plan that waits for approval: the consumers keep their partitions."""
     with store.open() as plans:
         plans.reject(config.group, config.version, reason=config.reason, actor=_actor(context))
     _report(context, "rejected")
@@ -154,11 +154,11 @@ OPERATIONS: Final = [
 
 
 def _report(context: dg.OpExecutionContext, state: str, **done: Any) -> None:
-    """Show the new state of a plan and what happens next, in the run and in its log."""
+    """Show the new state of a plan and what happens next, as metadata of the run and in its log."""
     following = FOLLOWING.get(state, "the version waits for a person: launch the job approve")
     context.log.info("What happens next: %s", following)
     context.add_output_metadata({"state": state, "what happens next": following, **done})
 
 
 def _actor(context: dg.OpExecutionContext) -> str | None:
-    return context.run.tags.get(ACTOR_TAG) or None  # "" if the tag was emptied
+    return context.run.tags.get(ACTOR_TAG) or None  # "" if the run has no person

@@ -1,4 +1,6 @@
-"""Skip ticks while the database or Kafka does not answer, with a reason instead of a traceback.
+"""Skip ticks of sensors and schedules while the database or Kafka does not answer.
+
+A tick is one call of a sensor or schedule by Dagster. A skipped tick shows a reason, no traceback.
 
 Belongs here: which errors skip a tick, and the reason that Dagster shows. Belongs elsewhere: what
 a tick does.
@@ -20,7 +22,7 @@ AWAY: Final = (KafkaUnavailableError, StoreUnavailableError)
 
 
 def skip_while_away(tick: Callable[Asked, Answer]) -> Callable[Asked, Answer | dg.SkipReason]:
-    """Return a function that calls `tick`, and returns a skip reason if a service does not answer.
+    """Wrap `tick`: if a service does not answer, return a skip reason instead of raising the error.
 
     Otherwise Dagster's daemon would log a traceback of a hundred lines or more at each tick of each
     sensor. `/ready` and `fairlead doctor` report services that do not answer.

@@ -1,4 +1,6 @@
-"""The sensor that starts planning runs if groups need a plan, or their policy's cadence is over.
+"""The sensor that starts a planning run for groups that need a plan, or are due for a decision.
+
+A group is due if its last decision is older than its policy's cadence.
 
 Belongs here: the sensor, its conditions, and its skip reasons. Belongs elsewhere: sampling
 (`samples`), which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been
@@ -30,7 +32,8 @@ from orchestration.tick_intervals import at_loading, ticks_of
 WHY_TAG: Final = "fairlead/why"
 #: Minimum time between a failed planning run and the next one.
 AFTER_FAILURE: Final = timedelta(minutes=2)
-#: Number of sampling intervals after which the plan requests of a sample are out of date.
+#: Number of sampling intervals for which a request for a plan is valid, unless a new sample repeats
+#: it.
 _OLD: Final = 3
 _CADENCE: Final = "due by its cadence"
 #: Maximum characters of the tag: Postgres indexes tags, and can index at most some 2,700 bytes.
@@ -87,7 +90,7 @@ def planning_sensor(
 
 
 def _reason(groups: Sequence[str], needed: Mapping[str, str]) -> str:
-    """Return text that names the groups of a requested run, and the reason for the first group."""
+    """Name the groups that the requested run covers, and the reason for the first of them."""
     first = groups[0]
     names = f"{plural(len(groups), 'group')}: {listed(groups, at_most=3)}"
     return f"{names}. {first}: {needed[first]}"[:_LONGEST]
@@ -100,7 +103,7 @@ def _why_nothing(
     settings: Settings,
     now: datetime,
 ) -> str:
-    """Return why no run is requested."""
+    """Return the reason, as Dagster shows it, why the sensor requests no run."""
     if taken is None:
         return "There is no sample yet: turn on the sensor group_samples."
     ago = length(now - taken.began)

@@ -66,6 +66,6 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
         """Tag a run with the person, and put the run into the queue."""
         run = context.dagster_run
         actor = (context.get_request_header(self._header) or "").strip()
-        if actor or ACTOR_TAG in run.tags:  # empty it: Dagster cannot remove a tag
+        if actor or ACTOR_TAG in run.tags:  # without a person, "": a tag cannot be removed
             self._instance.add_run_tags(run.run_id, {ACTOR_TAG: actor})
         return super().submit_run(context)

@@ -19,7 +19,7 @@ PRESUMED_DEAD = timedelta(hours=1)
 _RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
 _RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
-#: A run that materializes this asset decides on groups, even if another job started the run.
+#: Every run that materializes this asset decides on groups, whatever job the run belongs to.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
@@ -33,7 +33,7 @@ _UNFINISHED = [
 def under_way(
     instance: dg.DagsterInstance, job: str | None = None, within: timedelta = PRESUMED_DEAD
 ) -> bool:
-    """Whether a run of `job` is unfinished and not older than `within`; None: of any job."""
+    """Whether a run of `job` (None: of any job) is unfinished, and at most as old as `within`."""
     return instance.get_runs_count(_unfinished(job, within)) > 0
 
 
@@ -46,7 +46,7 @@ def planning_under_way(instance: dg.DagsterInstance) -> str | None:
 
 
 def _unfinished(job: str | None = None, within: timedelta = PRESUMED_DEAD) -> dg.RunsFilter:
-    """Return the filter for unfinished runs of `job` not older than `within`; None: any job."""
+    """Return the filter for runs that `under_way` looks for."""
     since = datetime.now(UTC) - within
     return dg.RunsFilter(job_name=job, statuses=_UNFINISHED, created_after=since)
 
@@ -73,9 +73,10 @@ def known_cohorts(instance: dg.DagsterInstance) -> list[str]:
 def run_requests(
     cohorts: Iterable[str], ordered: Sequence[str], *, reason: str | None = None
 ) -> list[dg.RunRequest]:
-    """Return run requests, as few as possible, that cover exactly the given cohorts.
+    """Return run requests, as few as possible, that together cover exactly the given cohorts.
 
-    If a sensor requests the same cohorts for the same `reason` again, no second run is started.
+    If a sensor returns requests for the same cohorts and the same `reason` twice, Dagster starts no
+    second run. If `reason` is None, Dagster starts a run for each request.
     """
     return [
         dg.RunRequest(

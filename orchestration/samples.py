@@ -21,13 +21,14 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import PRESUMED_DEAD, under_way
 from orchestration.tick_intervals import at_loading, ticks_of
 
-#: Seconds. If the last sample took longer, the job takes the next one, not the sensor: a sensor's
-#: tick may take only a minute, and by default delays other sensors.
+#: Seconds. If the last sample took longer, the sensor starts a job that takes the next sample,
+#: because a sensor's tick (one call of the sensor) may take only a minute, and other sensors may
+#: have to wait meanwhile.
 IN_A_TICK_S: Final = 15.0
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups for which the sensor takes the very first sample. With more groups, the
-#: job takes it, because nobody knows yet how long a sample takes.
+#: If there are more groups, the sensor starts the job even for the very first sample, because
+#: nobody knows yet how long a sample takes.
 GROUPS_IN_A_TICK: Final = 500
 
 

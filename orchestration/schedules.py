@@ -1,6 +1,7 @@
-"""The schedule that plans all cohorts due by their policies' cadence, in as few runs as possible.
+"""The schedule that starts planning runs for all cohorts that are due, in as few runs as possible.
 
-The setting `planning.schedule` is the schedule's cron expression.
+A cohort (groups that are planned together) is due unless it was planned within the cadence that its
+policy sets. The setting `planning.schedule` is the schedule's cron expression.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ def _due_cohorts(
     spark: SparkResource,
     store: StoreResource,
 ) -> Sequence[dg.RunRequest] | dg.SkipReason:
-    """Request one run over all cohorts that are due."""
+    """Request runs, as few as possible, that cover all cohorts that are due."""
     known = known_cohorts(context.instance)
     if not known:
         return dg.SkipReason("There is no cohort yet: turn on the sensor group_discovery.")

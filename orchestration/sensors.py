@@ -24,16 +24,17 @@ from orchestration.jobs import adoption
 from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, run_requests, under_way
 
-#: Seconds between two ticks of the sensor that publishes. An approved plan waits for the next tick.
+#: Seconds between two ticks (calls) of the sensor that publishes approved plans.
 RECONCILE_EVERY_S: Final = 15
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: Maximum number of groups in a tick; with so many, a tick takes some 10 s. The next tick handles
-#: further groups.
+#: Maximum number of groups whose plans one tick sends, in some 10 s. Other groups wait for the next
+#: tick.
 AT_ONCE: Final = 500
-#: Seconds between two ticks of the sensor that reports plans' steps.
+#: Seconds between two ticks of the sensor that shows the steps of plans in the UI.
 REPORT_EVERY_S: Final = 30
-#: Maximum number of events in a tick: each costs Dagster some 20 ms. All events are in Postgres.
+#: Maximum number of asset events that one tick logs, because Dagster needs some 20 ms for each. The
+#: plans' complete history is in Postgres.
 _MOST_EVENTS: Final = 50
 
 
@@ -82,7 +83,7 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Make the plan topic agree with the database, for groups with something to send."""
+    """Publish approved plans, and send whatever else is missing in the plan topic."""
     current = settings.get()
     with store.open() as plans:
         due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))
@@ -101,7 +102,8 @@ def approved_plans(
     versions = "\n".join(sorted(f"{result.group} {result.version}" for result in sent))
     return dg.SensorResult(
         asset_events=[
-            # If the cohort has other groups, too, the asset is observed, not materialized.
+            # A materialization would claim that all groups of the cohort were handled. Unless the
+            # cohort is a single group, log an observation instead.
             (dg.AssetMaterialization if members[key] == [key] else dg.AssetObservation)(
                 "published_plan",
                 partition=key,
@@ -149,7 +151,7 @@ def plan_life(
 
 
 def _why_nothing(left_out: Sequence[str]) -> str:
-    """Return why nothing is sent: no plan is due, or discovery leaves the groups out."""
+    """Return why nothing is sent: there is nothing, or only groups that `discovery` excludes."""
     if not left_out:
         return "There is nothing to send."
     return (

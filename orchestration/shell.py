@@ -15,9 +15,9 @@ from orchestration.definitions import defs
 from orchestration.jobs import planning
 from orchestration.runs import known_cohorts, run_requests
 
-#: Limits of Dagster's connections: milliseconds until a query times out, seconds for which a
-#: connection is reused, and maximum number of connections beside the first. Connections are not
-#: reused for long, because a query on a lost connection fails.
+#: Limits of Dagster's connections to its database: milliseconds until a query times out; seconds
+#: for which a connection is reused; maximum number of connections besides the first. Connections
+#: are reused only for seconds, because they may be lost, and a query on a lost connection fails.
 _STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS = 60_000, 5, 20
 
 
@@ -43,6 +43,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("cohorts", nargs="+", metavar="COHORT", help="a group, or a named cohort")
     cohorts = parser.parse_args(words).cohorts
     with dg.DagsterInstance.get() as instance:
-        # By default Dagster opens a connection for each of a run's 300 queries.
+        # Reuse connections: by default, Dagster opens one for each of a run's 300 queries.
         instance.optimize_for_webserver(_STATEMENT_MS, _RECYCLE_S, _MORE_CONNECTIONS)
         return int(run(cohorts, instance) > 0)

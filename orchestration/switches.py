@@ -11,9 +11,10 @@ import dagster as dg
 
 
 def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
-    """Return sensors and schedules that are on and off, their last ticks, and dead daemons.
+    """Return the sensors and schedules that are on or off, their last ticks, and dead daemons.
 
-    A sensor that is on by default and was never switched is neither in `on` nor in `off`.
+    If a sensor is on by default, and nobody has ever turned it on or off, it is neither in `on` nor
+    in `off`.
     """
     states = instance.all_instigator_state()
     daemons = instance.get_daemon_statuses()

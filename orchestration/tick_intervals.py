@@ -7,12 +7,15 @@ each run reads again.
 from fairlead.errors import ConfigurationError
 from fairlead.settings import PlanningSettings, SamplingSettings, load_settings
 
-#: Limits of the interval, seconds. Dagster's daemon calls a sensor at most once in five seconds.
+#: Shortest and longest time between two calls of a sensor, seconds. Dagster allows at least five.
 _LEAST_S, _MOST_S = 5, 30
 
 
 def at_loading() -> tuple[PlanningSettings, SamplingSettings]:
-    """Return the settings or, if they are invalid, the defaults: ticks report the error later."""
+    """Return the settings or, if they are invalid, the defaults.
+
+    Invalid settings must not prevent loading. Each tick reads them again and reports the error.
+    """
     try:
         settings = load_settings()
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""Metadata of `plan_adoption`: the adherence to plans."""
+"""Metadata of `plan_adoption`: the share of partitions whose owner is the planned one."""
 
 from collections.abc import Sequence
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""Metadata of `candidate_plans`: diagnosis, evidence and forecast of each group."""
+"""Metadata of `candidate_plans`: each group's diagnosis, the reason for it, and the forecast."""
 
 import json
 from collections import Counter
@@ -74,7 +74,10 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the time per record and the share of busy time, as consumers report them, else ""."""
+    """Return what consumers report: time per record, and share of time in which they are busy.
+
+    Texts without a report are "".
+    """
     labels = (FIGURES[name].label for name in ("seconds_per_record", "busy"))
     return dict.fromkeys(labels, "") | work_of_group(json.loads(row["reported"] or "{}"))
 

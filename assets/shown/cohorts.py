@@ -84,10 +84,11 @@ def step_metadata(
 def _materialized_each(
     context: dg.AssetExecutionContext, cohorts: Mapping[str, Sequence[str]], show: Describe
 ) -> dg.MaterializeResult[None]:
-    """Log a materialization for every chosen cohort.
+    """Log a materialization for every cohort that the run's configuration names.
 
-    The run has only one partition in Dagster, because the chosen cohorts need not be a range of
-    partitions. Dagster itself logs the materialization of this partition, from the returned result.
+    Such a run has only one partition in Dagster, because Dagster runs only ranges of partitions,
+    and the cohorts need not be neighbours. Dagster itself logs the materialization of this
+    partition, from the returned result.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):

@@ -13,7 +13,7 @@ _HEALTHY: Final = "OK"
 
 
 def worst_first(lag: pa.Table) -> list[str]:
-    """Return the groups of a table of lag, sorted by their largest partition lag, descending.
+    """Return the groups in a table of lag, sorted by their largest lag of a partition, descending.
 
     Partitions without a status are ignored: the group has left their topics.
     """

@@ -48,12 +48,12 @@ FOLLOWING: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """The plan shown in detail: a new plan, or an earlier plan that still waits for a person.
+    """The plan shown in detail: a new plan, or an earlier plan that still waits for approval.
 
     Parameters
     ----------
     plan
-        The stored plan; its bytes are verified.
+        The stored plan, whose bytes agree with its hash.
     moves
         The plan's moves, those of partitions with the most lag first.
     predicted
@@ -76,9 +76,9 @@ def detail_of(
     groups: Sequence[str],
     warn: Callable[[str], None],
 ) -> Detail | None:
-    """Return the first plan that waits for a person or, if none waits, the first plan.
+    """Return the first plan that waits for approval or, if none waits, the first plan.
 
-    None: no group has a plan, or the stored bytes of the chosen plan do not agree with its hash.
+    Return None if there is no plan, or if the plan's stored bytes do not agree with its hash.
     """
     by_group = {outcome.decision.group: outcome for outcome in outcomes}
     plans = [waiting.get(group) or by_group[group].stored.plan for group in groups]
@@ -89,7 +89,7 @@ def detail_of(
     try:
         plan.verify()
     except (InvalidPlanError, TamperedPlanError) as error:
-        warn(f"Group {plan.group}: {error}")  # the asset check will fail, too
+        warn(f"Group {plan.group}: {error}")  # not raised: an asset check reports it as a failure
         return None
     return Detail(
         plan=plan,
@@ -100,9 +100,11 @@ def detail_of(
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the groups: failed ones, then those with a plan that waits for a person, then others.
+    """Return the groups, sorted by how much they need attention.
 
-    Each of the three parts is sorted by forecast lag, then by lag, descending.
+    First come groups without a decision because of an error, then groups whose plan waits for
+    approval, then all others. In each of these parts, groups with the highest forecast lag come
+    first; if it is equal, those with the highest lag.
     """
     ordered = sorted(outcomes, key=_attention)
     return list(dict.fromkeys(outcome.decision.group for outcome in ordered))
@@ -145,7 +147,7 @@ def describe(
 
 
 def _decision(outcome: Outcome) -> dict[str, str]:
-    """Return the decision on a group, the diagnosis, and how many consumers the group needs."""
+    """Return texts: the decision on a group, its diagnosis, and how many consumers it needs."""
     stored, findings = outcome.stored, outcome.decision.findings
     what = f"version {stored.plan.version}" if stored.plan else stored.outcome
     decision = {"decision": f"{stored.group}: {what}: {stored.reason}"}
@@ -269,8 +271,8 @@ def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
 def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata about a later step of a plan, such as its approval.
 
-    The step makes some metadata out of date that `describe` returned in the run that made the plan.
-    The result has the same keys, because the UI shows the newest value of each key.
+    `describe` returned metadata when the plan was made. The step makes some of it out of date.
+    These values are replaced, because the UI shows only the newest value of each key.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metadata of `published_plan`: plans sent, plans refused and why, and plans in force."""
+"""Metadata of `published_plan`: plans sent, plans not sent and why, and present plans."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -64,6 +64,6 @@ def _row(plan: StoredPlan | StepResult, outcome: str, why: str) -> dict[str, Any
 
 
 def _place(plan: StoredPlan) -> str:
-    """Return a plan's position in the plan topic, and the end of its lease."""
+    """Return a plan's position in the plan topic, and when its lease (its validity) ends."""
     until = "no lease yet" if plan.lease_until is None else f"until {moment(plan.lease_until)}"
     return f"in {plan.topic}-{plan.partition} at offset {plan.record_offset}, {until}"

@@ -63,7 +63,7 @@ def asset_url(base: str | None, asset: str, cohort: str) -> str | None:
 
 
 def lineage_url(base: str) -> str:
-    """Return the address of the asset graph with its groups expanded.
+    """Return the address of Dagster's asset graph, which shows each asset in its group.
 
     Examples
     --------

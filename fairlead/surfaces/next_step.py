@@ -1,4 +1,4 @@
-"""A group's state in words: the next step, whether it follows its plan, why it is not sampled.
+"""A group's state in words: its next step, whether it follows its plan, why it has no sample.
 
 Belongs here: words for rows of `fairlead.store.history_queries.read_groups`. Belongs elsewhere: the
 order of rows, and links.
@@ -33,7 +33,7 @@ _NEXT: Final = {
 
 
 def kind(diagnosis: str | None) -> str:
-    """Return the class of a diagnosis: `good`, `warn`, `bad`, or `soft` if unknown.
+    """Return how bad a diagnosis is: `good`, `warn`, `bad`, or `soft` if it is unknown.
 
     Examples
     --------
@@ -82,16 +82,16 @@ def is_checked(row: Row) -> bool:
 
 
 def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) -> str:
-    """Return the next step for a group, in a few words.
+    """Tell in a few words what happens next with a group, or what a person should do.
 
     Parameters
     ----------
     row
         A row of `read_groups`.
     undecided
-        Groups that need a plan, but that no planning run has decided on lately.
+        Groups that need a plan, and about which no planning run has decided lately.
     resting
-        Groups in back-off: a plan made them worse, so they get no plan for a while.
+        Groups in back-off: a plan made them worse, so for a while they get no new plan.
 
     Examples
     --------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.domain.records import StoredPlan
 
 _WHY: Final = ("--reason", REASON)
-#: Maximum number of hot partitions whose command is shown.
+#: Maximum number of hot partitions for which a command is shown.
 _HOT: Final = 3
 
 
@@ -47,14 +47,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Desk:
-    """The reader of a page, who may be allowed to take steps on it.
+    """The reader of a page, and whether the page lets this person take steps, such as approvals.
 
     Parameters
     ----------
     person
         The reader's name, proven by a proxy; None: the page is read-only.
     reason
-        Why the page is read-only.
+        If the page is read-only: the reason.
     """
 
     person: str | None = None
@@ -71,7 +71,7 @@ def of_version(
     plan
         The version.
     approvable
-        Whether a proposed version is valid and has not expired.
+        Whether the version, if it is proposed, can be approved: it is valid and has not expired.
     dagster_url
         Address of the Dagster UI; None if not known.
     """

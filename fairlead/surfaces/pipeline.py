@@ -1,6 +1,7 @@
-"""How to start the pipeline: its package's name, Dagster's home and configuration.
+"""What is needed to start Dagster: the pipeline's package, Dagster's home and configuration.
 
-Belongs here: differences between a checkout and a wheel. Belongs elsewhere: importing Dagster.
+Belongs here: what differs between a checkout and an installed wheel. Belongs elsewhere: importing
+Dagster.
 """
 
 import os
@@ -15,7 +16,7 @@ from fairlead.surfaces.links import LOCATION
 CHECKOUT: Final = Path(__file__).parents[2]
 _WHEEL: Final = CHECKOUT / "fairlead_planner"
 _INSTALLED: Final = (_WHEEL / "orchestration").is_dir()
-#: Name of the pipeline's package for `python -m`.
+#: Name of the package with the Dagster definitions, for `python -m`.
 PIPELINE: Final = "fairlead_planner.orchestration" if _INSTALLED else "orchestration"
 HOME_VARIABLE: Final = "DAGSTER_HOME"
 _SOCKET: Final = """\

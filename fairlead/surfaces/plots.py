@@ -4,7 +4,7 @@ Belongs here: writing SVG without a library, in under a millisecond, because a g
 several plots. Belongs elsewhere: computing the figures, and placing a plot. Equal input gives equal
 SVG.
 
-Names can be told apart without colours, too: by the dashes of lines, or by the letters in strips.
+Readers who see no colours can tell lines apart by their dashes, and strips by their letters.
 """
 
 import math
@@ -103,7 +103,7 @@ def owners_over_time(
     Parameters
     ----------
     at
-        Times of samples, time-zone-aware, ascending. Owners stay until the next sample.
+        Times of samples, time-zone-aware, ascending. An owner is drawn until the next sample.
     owners
         Partition to its owner at each time; None: no owner.
     title
@@ -165,7 +165,8 @@ def _path(places: Sequence[float], values: Sequence[float | None], top: float) -
         y = _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / top)
         path += f"{'M' if gap else 'L'}{x:g},{y:.4g}"
         gap = False
-    # "h0" is a line of length 0. With round ends, it shows a single value as a dot.
+    # Without the line "h0" of length 0, a single value would be invisible. The line's round ends
+    # make it a dot.
     return path + "h0" * bool(path)
 
 
@@ -191,7 +192,10 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: a round number, not below `value`, whose half is round, too."""
+    """Return the end of an axis: the smallest round number from `value` on.
+
+    Half of the number is round, too, because the middle of the axis has a label.
+    """
     if value <= 0:
         return 2.0
     unit = max((size for size in units if value >= 2 * size), default=1.0)

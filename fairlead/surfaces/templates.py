@@ -16,7 +16,10 @@ _FILTERS = (
 
 
 def environment(*packages: str) -> Environment:
-    """Return an environment with the templates of subpackages of `fairlead.surfaces`."""
+    """Return a Jinja environment that finds the templates of the named packages.
+
+    The packages are subpackages of `fairlead.surfaces`.
+    """
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(f"fairlead.surfaces.{name}") for name in packages]),
         autoescape=True,  # groups, topics, consumers and reasons may contain markup

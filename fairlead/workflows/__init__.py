@@ -1,8 +1,8 @@
-"""The steps of a plan, as functions that use the stores and gateways of their callers.
+"""The steps of a plan, as functions that get stores and gateways as arguments.
 
 `sampling` takes samples, `diagnosing` diagnoses groups; `planning_one_group` plans a group from a
 sample, `snapshot_decisions` decides on the groups of a snapshot; `proposal` stores decisions;
-`reconciling` makes plan topic and database agree, `publication` runs this for due groups;
-`differences` compares topic and database; `delivery` creates records; `rollback` proposes an old
-version again; `adoption` measures the adherence to plans.
+`reconciling` makes plan topic and database agree, `publication` does so for the groups that need
+it; `differences` compares topic and database; `delivery` creates records; `rollback` proposes an
+old version again; `adoption` measures the adherence to plans.
 """

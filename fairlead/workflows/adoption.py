@@ -1,7 +1,8 @@
 """Adoption: the consumers' partitions compared with the published plan.
 
-Belongs here: adherence, and waiting for it. Belongs elsewhere: reading live assignments
-(`fairlead.kafka`), the tables (`fairlead.store`).
+Belongs here: computing the adherence, and waiting until consumers have taken over their planned
+partitions. Belongs elsewhere: reading live assignments (`fairlead.kafka`), the tables
+(`fairlead.store`).
 """
 
 import time
@@ -20,7 +21,7 @@ from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 
-#: Seconds between two checks.
+#: Seconds between two checks whether a group follows its plan.
 CHECK_EVERY_S: Final = 1.0
 #: If a member keeps partitions planned for other members for this many seconds, the member is
 #: reported. Twice the default `heartbeat.interval.ms`.
@@ -36,10 +37,9 @@ class Adoption:
     Parameters
     ----------
     planned
-        Number of partitions that have an owner in the plan after the plan is fitted to the live
-        members.
+        Number of partitions to which the plan, adapted to the live members, gives an owner.
     as_planned
-        Number of these partitions that their planned owner owns.
+        Number of these partitions whose owner is the planned one.
     holders
         Members that own partitions planned for other members, ascending.
     """
@@ -50,7 +50,7 @@ class Adoption:
 
     @property
     def adherence(self) -> float | None:
-        """The share of planned partitions that their planned member owns."""
+        """The share of planned partitions whose owner is the planned one; None: none is planned."""
         return adherence(self.as_planned, self.planned)
 
 
@@ -60,7 +60,7 @@ def compare(
     subscriptions: Mapping[str, Collection[str]] | None = None,
     partition_counts: Mapping[str, int] | None = None,
 ) -> Adoption:
-    """Fit a plan to the live members, and compare the live assignment with the result.
+    """Adapt a plan to the live members, and compare the live assignment with the result.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Observed:
-    """The adoption of a group's published plan.
+    """The result of checking whether a group follows its published plan.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Observed:
     error
         Why the assignment could not be read.
     holders
-        Members that owned partitions planned for other members at every check.
+        Members that, at every check so far, owned partitions planned for other members.
     held_s
         Seconds from the first check to the last.
     """
@@ -130,7 +130,7 @@ class Observed:
 
     @property
     def held_up(self) -> str:
-        """Text about members that have delayed the group for `HELD_UP_S`; "" if none has."""
+        """A warning that names the `holders`; "" if none kept its partitions for `HELD_UP_S`."""
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
@@ -158,11 +158,11 @@ def observe(
     patiently
         Groups to check every `CHECK_EVERY_S` until they follow their plan completely.
     until
-        When to stop these checks, as a value of `time.monotonic()`.
+        When to stop the repeated checks, as a value of `time.monotonic()`.
 
     Returns
     -------
-    The last result of each group, in the order of the plans.
+    The result of each group's last check, in the order of the plans.
     """
     observations: dict[str, Observed] = {}
     documents: dict[str, PlanDocument] = {}
@@ -208,8 +208,8 @@ def check(
     live
         Describes groups as they are now.
     wait_s
-        Maximum seconds for which a group is checked again until it follows its plan completely.
-        Groups whose plan was checked before are checked only once.
+        Maximum seconds to wait until groups follow their plans completely. If a group's plan was
+        checked in an earlier call, the group is checked once, without waiting.
     log
         Called with a line of text before the check.
     """
@@ -243,7 +243,7 @@ def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupEr
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return the new check, with the `holders` that all checks so far have in common."""
+    """Return `now` with only the `holders` that earlier checks found, too, and with `held_s`."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)
@@ -254,5 +254,5 @@ def _since(before: Observed | None, now: Observed) -> Observed:
 
 
 def _settled(seen: Observed) -> bool:
-    """Whether no further check is needed."""
+    """Whether the group needs no further check: it follows its plan, or could not be read."""
     return seen.adoption is None or seen.adoption.as_planned == seen.adoption.planned

@@ -35,10 +35,10 @@ def roll_back_regressions(
 ) -> list[StoredPlan]:
     """Record published plans that made their groups worse, and propose rollbacks of these plans.
 
-    If the policy approves plans automatically, the rollback is approved immediately: the policy's
-    conditions for approval, such as a minimum improvement, do not apply. With other policies,
-    rollbacks wait for a person. Also proposes rollbacks that an earlier call did not propose
-    because of a crash.
+    If the group's policy approves plans automatically, the rollback is approved immediately, even
+    if it does not meet the policy's conditions for approval, such as a minimum improvement.
+    Otherwise the rollback waits for a person. If an earlier call crashed before it proposed a
+    rollback, this call proposes it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def roll_back_regressions(
                     store, regression, policy_for(regression.group, policies), live=live, now=now
                 )
             )
-        except FairleadError as error:  # the next sample tries again
+        except FairleadError as error:  # tried again after the next sample
             _log.warning(
                 "group %s: version %d cannot be rolled back: %s",
                 regression.group,

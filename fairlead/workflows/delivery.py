@@ -1,7 +1,8 @@
-"""Delivery: the records that the reconciler sends and reads back.
+"""Records of the plan topic: creating a record to send, and checking a record that was read.
 
-Belongs here: options of records, creating a record, and reading a record as consumers that follow
-plans do. Belongs elsewhere: the order of records (`reconciling`), Kafka (`fairlead.kafka`).
+Belongs here: options of records, creating a record, and reading a record by the rules of consumers
+that follow plans. Belongs elsewhere: the order of records (`reconciling`), Kafka
+(`fairlead.kafka`).
 """
 
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class PublishOptions:
         return None if self.signer is None else self.signer.verifier()
 
     def outgoing(self, entry: OutboxEntry, origin: Origin) -> Outgoing:
-        """Return the record to send for an entry of the outbox."""
+        """Return the record to send for an entry of Postgres's outbox: a plan or a withdrawal."""
         plan = entry.plan
         withdrawn = entry.kind == "withdrawn"
         value = withdrawn_value(plan.group, plan.version) if withdrawn else plan.document
@@ -61,7 +62,7 @@ class PublishOptions:
 
 
 def accepted(record: Record, origin: Origin, verifier: Verifier | None) -> VerifiedRecord | None:
-    """Read a record as consumers that follow plans do; return None if they refuse the record."""
+    """Parse a record; return None if consumers that follow plans would refuse the record."""
     if record.value is None:
         return None
     try:

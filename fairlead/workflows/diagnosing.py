@@ -58,11 +58,11 @@ class Diagnosed:
     Parameters
     ----------
     findings
-        Maps each group to the time of its sample, and its findings.
+        Maps each group to a pair: the time of its sample, and the results of its analysis.
     requests
-        Maps groups to requests for a plan; only groups for which a plan is worth its cost.
+        Maps each group that needs a plan to the reasons for a new plan. Other groups are missing.
     worse
-        Maps each group to the regression that its published plan or rollback seems to have caused.
+        Maps groups to the regressions that their published plans seem to have caused.
     """
 
     findings: dict[str, tuple[datetime, Findings]] = field(default_factory=dict)
@@ -83,11 +83,11 @@ def diagnose(
     archive
         The archive of earlier samples; it may have the newest sample already.
     seen
-        Parts of the newest sample; each group is in one part.
+        The newest sample, divided into tables; each group is in one table.
     policies
         The policies of the settings.
     memory
-        What earlier analyses have stored about the groups, such as the speeds of members.
+        Results of earlier analyses of the groups, such as the capacities of members.
 
     Returns
     -------
@@ -96,9 +96,9 @@ def diagnose(
 
     Notes
     -----
-    Candidates are computed only if a group's forecast shows that a plan may be needed. For a
-    healthy group, only the forecast is computed. `MANY` groups or more are divided among several
-    processes, at most one per core.
+    For a healthy group, only the forecast is computed. Candidates are computed if the forecast
+    shows that a plan may be needed. If there are `MANY` groups or more, several processes analyse
+    them, at most one per core.
     """
     work = partial(_diagnose, archive, policies)
     questions = [(portion, memory.select(portion["group"].to_pylist())) for portion in seen]
@@ -121,8 +121,8 @@ def _diagnose(
     archive: SampleArchive, policies: Sequence[Policy], seen: pa.Table, memory: GroupMemories
 ) -> Diagnosed:
     diagnosed = _analysed(archive, seen, policies, memory, EVERY_SAMPLE)
-    # Before groups without remembered capacities get a plan, analyse them again, with samples of a
-    # whole day.
+    # If no earlier analysis has stored the capacities of a group's members, one hour may be too
+    # short to measure them. Before such a group gets a plan, analyse the samples of a whole day.
     unknown = [name for name in diagnosed.requests if not memory.capacities.get(name)]
     if not unknown:
         return diagnosed
@@ -142,7 +142,7 @@ def _analysed(
     memory: GroupMemories,
     history: timedelta,
 ) -> Diagnosed:
-    """Analyse groups with samples of the period `history`; errors of a group are only logged."""
+    """Analyse groups with the samples of the last `history`; log errors of single groups."""
     diagnosed = Diagnosed()
     if not seen.num_rows:
         return diagnosed
@@ -163,7 +163,7 @@ def _analysed(
         try:
             question = question_about(group, planning)
             _analyse(group, question, planning, diagnosed, last=memory.samples.get(group.name))
-        except ValueError as error:  # for example, offsets are unknown in this sample
+        except ValueError as error:  # the sample cannot be analysed; offsets may be missing
             _log.info("group %s: not diagnosed: %s", group.name, error)
         except Exception:  # noqa: BLE001 - one group's data must not end the sample
             _log.exception("group %s: not diagnosed", group.name)
@@ -202,10 +202,10 @@ def members_changed(
     seen: Sequence[pa.Table],
     published: Sequence[StoredPlan],
 ) -> dict[str, PlanRequest]:
-    """Add to the reasons of plan requests how the members changed since the published plan.
+    """Add to each plan request how the group's members have changed since its published plan.
 
-    Consumers adapt a plan to the present members. If a group needs a new plan nevertheless, the
-    changes of members are a likely reason.
+    Consumers adapt a plan to the present members, so most changes need no new plan. If a group
+    needs a new plan nevertheless, the changes of its members are a likely reason.
 
     Parameters
     ----------

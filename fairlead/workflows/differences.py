@@ -20,7 +20,7 @@ from fairlead.wire.record_reading import VerifiedRecord
 from fairlead.wire.signing import Verifier
 from fairlead.workflows.delivery import accepted
 
-#: Leases that differ by less than this count as equal, because records round to milliseconds.
+#: Leases whose ends differ by less count as equal, because records round times to milliseconds.
 _EXACT: Final = timedelta(seconds=1)
 
 
@@ -35,7 +35,8 @@ class Difference:
     what
         Description of the difference.
     beyond
-        An epoch that the next record's epoch must exceed; None: the epoch stays the same.
+        The epoch (the major part of a record's rank) that the next record must exceed, so that
+        consumers do not ignore it; None: the next record keeps its epoch.
     """
 
     plan: StoredPlan
@@ -74,7 +75,10 @@ def differences(
 def by_partition(
     topic: PlanTopic, groups: Iterable[Standing]
 ) -> Iterator[tuple[int, list[Standing], Mapping[str, Record]]]:
-    """Yield each partition, its groups, and the newest record of each group that had a plan."""
+    """Yield each partition of the plan topic, its groups, and the newest records of these groups.
+
+    Only records of groups that had a plan are read.
+    """
     groups_of: dict[int, list[Standing]] = {}
     for group in groups:
         groups_of.setdefault(topic.partition_for_key(group.group), []).append(group)
@@ -91,9 +95,10 @@ def compare(
     if plan is None or sent is None:
         return None
     read = None if record is None else accepted(record, origin, verifier)
-    unsigned = verifier is None  # without signatures, consumers accept tombstones
+    unsigned = verifier is None  # consumers obey a tombstone unless plans are signed
     if record is not None and unsigned and record.tombstone > min(record.began, sent.record_offset):
-        # Consumers have dropped the plan. Without a new epoch, they would ignore the same version.
+        # Consumers have dropped the plan. If it were sent again with its old epoch, they would
+        # ignore it.
         return Difference(plan, "the topic has a tombstone for this plan", beyond=sent.epoch)
     if read is None:
         what = (

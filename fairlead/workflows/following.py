@@ -1,10 +1,11 @@
-"""Groups that brokers assign: send members to brokers, and trigger rebalances for new plans.
+"""Make brokers follow plans, for groups whose partitions a broker assigns (KIP-848).
 
-Belongs here: sending the record of a group's members, and triggering rebalances while the broker's
-target assignment differs from the plan, for groups of the consumer protocol (KIP-848). Belongs
-elsewhere: publishing plans (`publication`), and the adherence of consumers (`adoption`).
+Belongs here: sending brokers the names of a group's members, and triggering rebalances while the
+broker's target assignment differs from the plan. Belongs elsewhere: publishing plans
+(`publication`), and the adherence of consumers (`adoption`).
 
-Errors here fail neither a publication nor a sample: they are logged, and the next pass tries again.
+If an error occurs here, it is logged, and the next pass tries again. The publication or the sample
+that called this module still succeeds.
 """
 
 import logging
@@ -45,32 +46,33 @@ def follow(
     *,
     stays_s: Sequence[float] = STAYS_S,
 ) -> list[BrokerAdoption]:
-    """Make brokers follow the published plans of the groups that they assign.
+    """Make brokers follow the published plans of groups whose partitions they assign.
 
-    Sends the record of members, then triggers a rebalance of each group whose target assignment
-    differs from its plan. Errors of Kafka and of plans are in the result or the log.
+    First sends brokers the names of the groups' members. Then triggers a rebalance of each group
+    whose target assignment differs from its plan. If Kafka does not answer or a plan is invalid,
+    raises nothing: the error is in the result or the log.
 
     Parameters
     ----------
     gateway, settings
         The cluster.
     groups
-        Names of groups; groups that no broker assigns are skipped.
+        Names of groups; groups whose partitions no broker assigns are skipped.
     published
         Returns the published plans of groups.
     stays_s
-        Maximum seconds for which each consecutive rebalance trigger stays in a group.
+        Maximum seconds that the first, second, ... rebalance trigger stays in a group.
 
     Returns
     -------
-    One result per group that a broker assigns and that has a published plan.
+    One result per group that has a published plan, and whose partitions a broker assigns.
     """
     try:
         topic = MembersTopic(settings)
         assigned = gateway.assigned_by_brokers(groups)
         if not assigned:
             return []
-        unusable = _ensure(topic)  # even without a plan: brokers need this topic to assign
+        unusable = _ensure(topic)  # needed even if there is no plan: brokers read it to assign
         wanted = {plan.group: plan for plan in published(assigned)}
         described_groups = gateway.broker_groups(sorted(wanted))
         topics = gateway.topics_of(
@@ -100,7 +102,7 @@ def follow(
 
 
 def _ensure(topic: MembersTopic) -> str:
-    """Create the members topic; return the reason if this fails, otherwise ""."""
+    """Create the members topic if it is missing; return the error as text, or ""."""
     try:
         topic.ensure()
     except FairleadError as error:
@@ -114,15 +116,15 @@ def send_members(
     groups: Mapping[str, BrokerGroup],
     topics: Mapping[str, tuple[str, int]],
 ) -> str:
-    """Send brokers the members of groups whose members changed; return why that failed, or "".
+    """Send brokers the members of each group whose members changed; return the error, or "".
 
     Parameters
     ----------
     topic
         The members topic.
     groups
-        Present descriptions of groups that brokers assign. Groups without members, and groups
-        whose assignor follows no plans, are skipped.
+        Present descriptions of groups whose partitions brokers assign. Groups without members, and
+        groups whose assignor follows no plans, are skipped.
     topics
         Maps each topic to its id and number of partitions.
     """

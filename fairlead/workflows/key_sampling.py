@@ -1,7 +1,7 @@
-"""Report on a topic's keys: sampling, and reading the consumers from the store.
+"""Sample the keys of a topic's records, and report which keys make partitions hot.
 
-Does not belong here: reading records (`fairlead.kafka.record_sample`), nor the report
-(`fairlead.domain.key_report`).
+Belongs here: the order of steps, and reading a group's consumers from the store. Belongs elsewhere:
+reading records (`fairlead.kafka.record_sample`), and the report (`fairlead.domain.key_report`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from fairlead.errors import GroupError, TopicError
 from fairlead.kafka.record_sample import RECORDS, open_log
 from fairlead.settings import Settings
 
-if TYPE_CHECKING:  # the store is imported only if it is needed
+if TYPE_CHECKING:  # without a group, the store is not needed, so importing it would waste time
     from sqlalchemy import Engine
 
 
@@ -37,14 +37,16 @@ def report_on_keys(
     Parameters
     ----------
     engine, group
-        Fairlead's database, and the group whose consumers are forecast; None: no forecast.
+        Fairlead's database, and the group whose lag is forecast for more partitions. If either is
+        None, the report has no forecast.
 
     Raises
     ------
     TopicError
-        The topic cannot be sampled, has no partition `partition`, or has `to` partitions already.
+        The topic cannot be sampled, has no partition `partition`, or has at least `to` partitions
+        already.
     GroupError
-        The group does not read the topic, or too little is known about it.
+        The group does not read the whole topic, or its consumers' capacity is unknown.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -70,12 +72,13 @@ def report_on_keys(
 def readers_of(
     engine: "Engine", settings: Settings, group: str, topic: str, partitions: int
 ) -> Readers:
-    """Return the consumers of a topic, as in the last sample of their group.
+    """Return the capacities of a group's consumers and the work of a topic's partitions.
 
     Raises
     ------
     GroupError
-        The group does not read all of the topic, or its consumers' capacity is unknown.
+        In its last sample, the group did not read the whole topic, or its consumers' capacity is
+        unknown.
     """
     from fairlead.store.lag_queries import read_lag, read_lag_by_member  # noqa: PLC0415 - above
 

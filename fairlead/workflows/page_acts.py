@@ -28,9 +28,10 @@ def take_up(
     options: PublishOptions,
     now: datetime,
 ) -> dict[str, str]:
-    """Carry out requests from pages; return the answer to each group's request.
+    """Carry out requests from pages; return a mapping from group to the answer.
 
-    Also completes requests of a run that crashed, without a second version or withdrawal.
+    Also completes requests that an earlier call left unfinished because of a crash. If the earlier
+    call had created the version or withdrawn the plan, this is not done twice.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def take_up(
     topic, options
         The plan topic, and options of its records.
     now
-        Time-zone-aware.
+        The time of new versions, time-zone-aware.
 
     Raises
     ------

@@ -66,7 +66,7 @@ def plan_group(
     policies
         The policies of the settings; the most specific policy for the group decides.
     memory
-        Memory of the analysis, from the plan store.
+        Results of earlier analyses of the group, from the plan store.
     now
         Time of the plan.
 

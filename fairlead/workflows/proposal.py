@@ -1,8 +1,8 @@
-"""Proposal: make a draft a version, and approve it immediately if the policy allows that.
+"""Proposal: store a draft as the next plan version, and approve it if the policy allows that.
 
-Belongs here: storing and approving decisions, unless a waiting or published version is enough.
-Belongs elsewhere: the rules of approval (`approval`), and a person's approval (`PlanStore.approve`,
-SQL).
+Belongs here: storing decisions, approving drafts, and dropping drafts that are no better than a
+waiting or published version. Belongs elsewhere: the rules of approval (`approval`), and a person's
+approval (`PlanStore.approve`, SQL).
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from fairlead.domain.records import Decision, PlanDraft, StoredDecision, StoredP
 from fairlead.errors import InvalidPlanError, TamperedPlanError
 from fairlead.wire.document import PlanDocument
 
-if TYPE_CHECKING:  # so that a dry run does not wait for this import
+if TYPE_CHECKING:  # a dry run does not need the store, and its import is slow
     from fairlead.store.plans import PlanStore
 
 APPROVER: Final = "policy"
@@ -33,16 +33,16 @@ Weighed = tuple[Decision, ApprovalDecision]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of storing a decision.
+    """A decision on a group, as stored, and whether its plan was approved.
 
     Parameters
     ----------
     decision
-        The decision.
+        The decision before it was stored.
     stored
-        The stored decision.
+        The row and the plan in the database.
     approval
-        The policy's decision on approval; its reason is "" if there is no plan.
+        The policy's decision on approval; if there is no plan, the reason is "".
     """
 
     decision: Decision
@@ -56,17 +56,21 @@ def carry_out(
     policies: Sequence[Policy],
     now: datetime,
 ) -> list[Outcome]:
-    """Store decisions in a transaction, and approve plans if policies allow it.
+    """Store decisions in one transaction, and approve drafts if policies allow it.
 
-    The decision becomes 'no change', and the present version stays, in these cases:
+    In these cases, a draft is dropped, the decision is stored as 'no change', and the group keeps
+    its present version:
 
-    - A waiting version still fits the group, and is approved or a rollback.
-    - A waiting version still fits the group, and the draft would also wait for a person, but lacks
-      the improvement that the policy requires: people need not review the same plan again.
-    - A version was made from a newer snapshot.
-    - The group does not follow the published version, and this version has the same assignment as
-      the draft or is good enough. The group would not follow a new version either.
-    - The group is in back-off because a plan caused a regression, and the draft moves partitions.
+    - A version waits for publication, or a rollback waits for approval, and still fits the group.
+    - A version waits for approval, still fits the group and is good enough, and the draft would
+      wait for approval, too. People then need not review nearly the same plan again.
+    - The present version was made from a newer snapshot than the draft.
+    - The group does not follow its published version completely, and this version is good enough.
+      The group would probably not follow a new version either.
+    - The group is in back-off because a plan made it worse, and the draft moves partitions.
+
+    A version is good enough if it has the draft's assignment, brings the group within its
+    objective, or is not much worse than the draft.
 
     Parameters
     ----------
@@ -113,7 +117,7 @@ def _weighed(
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # if both are from the same snapshot, a run is repeating its step
+    ):  # with the same snapshot, the waiting version is from this run, which repeats its step
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)
@@ -134,9 +138,9 @@ def weigh(
 
 
 def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
-    """Store decisions; drafts become the next versions, and are approved if the policy allows it.
+    """Store decisions. Drafts become the next versions, and are approved if the policy allows it.
 
-    If a step is repeated, a version that is already approved keeps its state.
+    If a run repeats the step, versions that it has stored and approved before stay approved.
     """
     stored = store.record_decisions([decision for decision, _ in weighed])
     approved = [
@@ -158,7 +162,7 @@ def propose(store: "PlanStore", weighed: Sequence[Weighed]) -> list[Outcome]:
 
 
 def _overtaken(versions: Sequence[StoredPlan], draft: PlanDraft) -> str:
-    """Return text that names a version made from a newer snapshot; "" if there is none."""
+    """Name a version that was made from a newer snapshot than the draft; "" if there is none."""
     for version in versions:
         if version.snapshot_at > draft.snapshot_at:
             return f"version {version.version} is {version.state}, and from a newer snapshot"
@@ -183,10 +187,10 @@ def _why_kept(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a group that does not follow its plan needs no new plan; "" if it needs one.
+    """Return why the draft is dropped, if the group does not follow its published plan.
 
-    Also returns "" if the group follows its plan completely: then the analysis has compared the
-    draft with this plan already.
+    "" if the draft is kept. It is kept, for example, if the group follows its plan completely,
+    because the analysis has compared the draft with the plan already.
     """
     plan = _document_that_fits(published, draft)
     if plan is None:
@@ -214,11 +218,11 @@ def _document_that_fits(stored: StoredPlan, draft: PlanDraft) -> PlanDocument | 
 
 
 def _merit(plan: PlanDocument, draft: PlanDraft, policy: Policy) -> str:
-    """Return why a present version is enough; "" if the draft is better.
+    """Return why an existing version makes the draft superfluous; "" if the draft is better.
 
-    The version is enough if, in the present forecast, it brings the group within the objective.
-    Otherwise the draft is better only if it improves the forecast by at least `BETTER`, and by at
-    least the policy's minimum improvement.
+    The draft is superfluous if it has the same assignment as the version, or if the forecast lag
+    with the version is within the policy's objective. Otherwise the draft is better only if it
+    reduces the forecast lag by at least `BETTER` and by the policy's minimum improvement.
     """
     if _owners(plan) == _owners(draft):
         return "which gives the same assignment"
@@ -247,7 +251,7 @@ def _owners(plan: Shares) -> dict[tuple[str, int], str]:
 
 
 def _owners_before(draft: PlanDraft) -> dict[tuple[str, int], str]:
-    """Map partitions to their owners in the draft's snapshot, as `_owners` does."""
+    """Map partitions to their owners in the draft's snapshot, by undoing the draft's moves."""
     owners = _owners(draft)
     columns = (draft.moves[name].to_pylist() for name in ("topic", "partition", "previous_member"))
     for topic, number, previous in zip(*columns, strict=True):

@@ -1,8 +1,8 @@
-"""Publication: a pass of the reconciler on a cluster, for the groups that need a pass.
+"""Publication: make the plan topic agree with the database, for the groups that need it.
 
-Belongs here: finding due groups in the database; requests from pages; a second attempt if a broker
-died. Belongs elsewhere: the pass (`reconciling`), and when a pass starts (`orchestration`,
-`fairlead.surfaces.cli`).
+Belongs here: finding these groups in the database; requests from pages; a second attempt if a
+broker died. Belongs elsewhere: sending records (`reconciling`), and when to do so
+(`orchestration`, `fairlead.surfaces.cli`).
 """
 
 import logging
@@ -30,16 +30,16 @@ from fairlead.workflows.reconciling import LATER, SOON, StepResult, reconcile
 log = logging.getLogger(__name__)
 
 #: Seconds. Time-out of a request in the first attempt: a running broker answers sooner. If a broker
-#: is dead, new clients in a second attempt find other brokers sooner than the connected clients.
+#: has died, the second attempt uses new clients, because they find another broker sooner.
 FIRST_ATTEMPT_S: Final = 5.0
 
 
 def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tuple[list[str], str]:
-    """Return the groups that need a pass according to the database, and why other groups wait.
+    """Return the groups that have something to send, and why other groups wait.
 
-    A group is due if it has an approved plan that is not frozen, a pending record, a lease of which
-    a third is over, a plan to withdraw, or a request from a page. After a failed attempt, a plan
-    is due again at the time stored with the attempt.
+    A group has something to send if one of these is in the database: an approved plan that is not
+    frozen, an unfinished record, a lease of which a third is over, a plan to withdraw, or a request
+    from a page. After a failed attempt, the group waits until the time stored with the attempt.
     """
     freezes = read_freezes(plans.engine)
     approved = {plan.group: plan for plan in plans.in_state("approved")}
@@ -54,7 +54,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
         attempt
         for attempt in last_attempts(plans.engine, due).values()
         if attempt.again_at > now
-        # The failed attempt of an earlier version does not delay a version approved since then.
+        # If another version was approved since the failed attempt, the group need not wait.
         and (attempt.group not in approved or approved[attempt.group].version == attempt.version)
     ]
     requested = {act.group for act in acts.asked(plans.engine) if act.group is not None}
@@ -71,10 +71,10 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
 def publish_groups(
     plans: PlanStore, groups: Collection[str], settings: Settings, *, at_most_s: float | None = None
 ) -> tuple[dict[str, str], list[StepResult]]:
-    """Carry out requests from pages, then reconcile groups, on the cluster of the settings.
+    """Carry out requests from pages, then make plan topic and database agree for some groups.
 
-    If Kafka does not answer, the pass is repeated once with new clients. Therefore a broker that
-    has just died costs `FIRST_ATTEMPT_S`, not a whole request time-out. Errors are stored with the
+    If Kafka does not answer within `FIRST_ATTEMPT_S`, everything is tried once more with new
+    clients, because a single broker may have died. If that fails, too, the error is stored with the
     plans that were not sent.
 
     Parameters
@@ -84,7 +84,8 @@ def publish_groups(
 
     Returns
     -------
-    A mapping from groups to the answers to their requests from pages, and the steps of the pass.
+    Two results: a mapping from group to the answer to its request from a page, and the steps that
+    were carried out.
     """
     patience_s = settings.kafka.request_timeout_s
     if at_most_s is not None:
@@ -132,7 +133,10 @@ def publish_groups(
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
-    """Return requests to withdraw first plans that caused a regression, unless a person decides."""
+    """Return requests to withdraw plans that made their groups worse and have no earlier version.
+
+    If the group's policy leaves decisions to a person, nothing is requested.
+    """
     return [
         PublishRequest(
             regression.group,
@@ -147,7 +151,7 @@ def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
 
 @contextmanager
 def failures_recorded(plans: PlanStore, groups: Collection[str]) -> Iterator[None]:
-    """Store the error of a pass with the plans that it did not send."""
+    """If the block fails because of Kafka, store the error with the plans that were not sent."""
     try:
         yield
     except (ConfigurationError, KafkaUnavailableError) as error:

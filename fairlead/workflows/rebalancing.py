@@ -1,6 +1,8 @@
 """Trigger rebalances, so that brokers replace target assignments that differ from plans.
 
-Belongs here: when a trigger joins and how long it stays, and whether the target assignment agrees
+To trigger a rebalance, a client of the planner joins the group and leaves again.
+
+Belongs here: when this client joins and how long it stays, and whether the target assignment agrees
 with the plan. Belongs elsewhere: joining and leaving (`fairlead.kafka.rebalance_trigger`), and the
 plans of groups (`following`).
 """
@@ -19,10 +21,10 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.members import member_names
 
-#: Seconds for which consecutive rebalance triggers stay in a group. Their sum is 11 s, which is the
-#: broker's 1 s between assignments plus two heartbeat intervals of 5 s. Short stays come first: if
-#: the assignor did not have the plan when one trigger joined, the broker assigns again when the
-#: next trigger joins.
+#: Seconds for which the first, second and third rebalance trigger stay in a group: in total 11 s,
+#: the broker's 1 s between assignments plus two heartbeat intervals of 5 s. The first stays are
+#: short, because the assignor may not have the plan yet when a trigger joins. The broker assigns
+#: again when the next trigger joins.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 
@@ -31,7 +33,7 @@ Describe = Callable[[Sequence[str]], Mapping[str, BrokerGroup]]
 
 @dataclass(frozen=True)
 class BrokerAdoption:
-    """Whether a broker follows the plan of a group that it assigns.
+    """Whether a broker follows the plan of a group whose partitions it assigns.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class BrokerAdoption:
     triggers
         Number of rebalance triggers that joined the group.
     reason
-        Why the target assignment differs from the plan; "" if it does not.
+        Why the target assignment still differs from the plan; "" if they agree.
     """
 
     group: str
@@ -68,7 +70,7 @@ class BrokerPlan:
     counts: Mapping[str, int]
 
     def reached(self, described: BrokerGroup) -> bool:
-        """Whether a group's target assignment gives its members their shares in the plan."""
+        """Whether the target assignment gives each member the partitions that the plan gives it."""
         names = member_names(described.consumers)
         wanted = fit(
             self.plan,
@@ -89,11 +91,13 @@ def trigger_rebalances(
     *,
     stays_s: Sequence[float] = STAYS_S,
 ) -> list[BrokerAdoption]:
-    """Trigger rebalances until target assignments agree with plans, one at a time per group.
+    """Trigger rebalances until target assignments agree with plans.
 
-    Describes each group immediately before its trigger joins. Skips the group if no member uses the
+    A rebalance trigger is a client that joins a group and leaves soon, so that the broker assigns
+    again. Each group has at most one trigger at a time. A group is skipped if no member uses the
     consumer protocol, because a trigger would convert a classic group, or create a missing group.
-    If another planner has a trigger in a group, only watches the group.
+    To know this, the group is described immediately before a trigger joins. If another planner has
+    a trigger in the group, this planner only waits for the target assignment.
 
     Parameters
     ----------
@@ -104,7 +108,7 @@ def trigger_rebalances(
     settings
         The cluster.
     stays_s
-        Maximum stay of each rebalance trigger, in seconds; then the next one joins.
+        Maximum seconds that the first, second, ... trigger stays; then the next trigger joins.
     """
     with (
         TriggerConnection(settings) as connection,
@@ -120,7 +124,7 @@ def trigger_rebalances(
 
 @dataclass
 class _Round:
-    """The state of one call of `trigger_rebalances`: finished groups, and triggers in groups."""
+    """One call of `trigger_rebalances`: the groups that are done, and the triggers in groups."""
 
     goals: Mapping[str, BrokerPlan]
     describe: Describe
@@ -145,7 +149,7 @@ class _Round:
                     version = self.goals[group].plan.version
                     trigger = RebalanceTrigger(self.connection, group, version)
                     self._triggers[group] = trigger
-                    trigger.heartbeat()  # `watch` reports a refusal
+                    trigger.heartbeat()  # joins; if the broker refuses, `watch` reports that
                 except Exception as error:  # noqa: BLE001 - any error of the client is reported
                     self._end(group, f"its rebalance cannot be triggered: {error}")
                 else:
@@ -153,7 +157,7 @@ class _Round:
 
     def watch(self, until: float) -> None:
         """Wait until all groups are done, or until a time of the monotonic clock."""
-        self._describe_pending()  # brokers usually assign as soon as a trigger joins
+        self._describe_pending()  # no pause before this: brokers usually assign at once
         while len(self.done) < len(self.goals) and time.monotonic() < until:
             time.sleep(_CHECK_EVERY_S)
             for group, trigger in list(self._triggers.items()):
@@ -173,7 +177,7 @@ class _Round:
                 self._end(group, "its target was not reached in time; the next pass tries again")
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups; finish groups that agree with their plans or never will."""
+        """Describe the pending groups. Those that follow their plans, or cannot, are done."""
         pending = [group for group in self.goals if group not in self.done]
         try:
             descriptions = self.describe(pending) if pending else {}

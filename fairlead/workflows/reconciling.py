@@ -1,15 +1,16 @@
-"""Reconciling: one pass that makes plan topic and database agree.
+"""Reconciling: make the plan topic in Kafka agree with the database, by sending records.
 
-Belongs here: reading both sides, and carrying out each group's next step, in an order that is safe
-if a process dies or freezes between two steps. Belongs elsewhere: choosing the step
+Belongs here: reading topic and database, and carrying out each group's next step, in an order that
+is safe even if a process dies or freezes between two steps. Belongs elsewhere: choosing the step
 (`fairlead.domain.reconciliation`), the transactions (`fairlead.store.outbox`), Kafka's producer
 (`fairlead.kafka.plan_channel`).
 
-A publisher locks the partition's row, fences earlier publishers, and commits its entries in the
-session that holds the lock, so that no other publisher can fence in between. A publisher that froze
-before the commit has lost the lock, and cannot commit. A publisher that froze after the commit is
-fenced, and cannot send. Neither can such a publisher store that a record was not sent, because
-another publisher may have sent the record in the meantime.
+A publisher is a process that sends plans. For each partition of the plan topic, it locks a row in
+Postgres. While it has the lock, it fences earlier publishers: Kafka then rejects their records.
+With the same database session, it commits the records that it will send, as entries of the outbox.
+If a publisher freezes before this commit, it loses the lock and cannot commit. If it freezes after
+the commit, another publisher fences it, so it cannot send. Then it cannot store either that a
+record was not sent, because the other publisher may have sent the record in the meantime.
 
 ==================  ===================  ==================================  =====================
 step                state of the plan    done by                             after a crash
@@ -22,8 +23,8 @@ record in topic     sending              `PlanChannel.send`: Kafka commits   pub
 the record)
 ==================  ===================  ==================================  =====================
 
-A withdrawal has the same steps: its plan stays `published` until it is `withdrawn`. A record that
-is sent again has no entry, because nothing is lost if sending it fails.
+A withdrawal has the same steps, but meanwhile the plan's state is `published`, and then
+`withdrawn`. If a record is sent again, no entry is stored, because nothing is lost if this fails.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -60,13 +61,14 @@ from fairlead.wire.record import Kind
 from fairlead.workflows.delivery import PublishOptions, accepted
 from fairlead.workflows.differences import by_partition, compare
 
-#: Maximum number of groups in one request for descriptions. Small, so that the descriptions are
-#: still recent when they are used.
+#: Maximum number of groups that are described before their records are sent. With more groups, the
+#: descriptions could be out of date when the records are sent.
 AT_ONCE: Final = 100
-#: Maximum steps of a group in a pass: finish a pending record, send a plan, check that no step is
-#: left.
+#: Maximum steps of a group in a pass: finish an unfinished record, send a plan, check that no step
+#: is left.
 STEPS: Final = 3
-#: Time until the next attempt to send a plan: `SOON` after temporary errors, `LATER` after others.
+#: Time from a failed attempt to send a plan to the next attempt: `SOON` after a temporary error,
+#: `LATER` after other errors.
 SOON: Final = timedelta(seconds=30)
 LATER: Final = timedelta(minutes=10)
 _HELD: Final = "another operation on this plan is in progress, or it was frozen just now"
@@ -81,26 +83,27 @@ _Described = LiveGroup | GroupError | None
 
 @dataclass(frozen=True)
 class StepResult:
-    """One step for a group in a reconciling pass.
+    """The result of one step of a reconciling pass, for one group.
 
     Parameters
     ----------
     group, version
         The plan.
     action
-        The step.
+        What was done, or could not be done.
     reason
         Why nothing was sent, why a record was sent again, or why a plan was withdrawn; else empty.
     record
         The record in the plan topic; None: nothing was sent.
     kind
-        The record's kind.
+        The record's kind: a plan or a withdrawal.
     passing
-        Whether the reason why nothing was sent is temporary.
+        If nothing was sent: whether the reason is temporary.
     hidden_from
-        Offset from which another producer's open transaction hides records; None: this record is
-        visible. If the record is hidden, the pass ends for the group: a further step would not find
-        the record in the topic, and would send it again.
+        If consumers cannot read the record yet, because another producer's transaction is open: the
+        first offset that this transaction hides. None: consumers can read the record. After a
+        hidden record, the pass ends for the group: a further step would not find the record in the
+        topic, and would send it again.
     """
 
     group: str
@@ -137,13 +140,13 @@ class StepResult:
 
     @property
     def waits(self) -> bool:
-        """Whether a plan or the renewal of a lease has to wait for another pass."""
+        """Whether an approved plan, or the renewal of a lease, waits for a later pass."""
         unsent = self.action is Action.RENEW and self.record is None
         return unsent or self.action is Action.ALARM
 
     @property
     def refused(self) -> bool:
-        """Whether a new version was discarded or rejected by Kafka; it will never be sent."""
+        """Whether a new version will never be sent: it was discarded, or Kafka rejected it."""
         return self.action in {Action.SEND, Action.DISCARD} and self.record is None
 
     @property
@@ -161,12 +164,13 @@ def reconcile(
     now: datetime,
     withdrawals: Iterable[PublishRequest] = (),
 ) -> Iterator[StepResult]:
-    """Carry out the next steps of groups until no step is left; yield each step.
+    """Carry out the next steps of groups until no step is left; yield the result of each step.
 
-    Everything is verified again before a plan is sent: the bytes are those that were approved, they
-    give every partition exactly one subscribed owner, the plan has not expired, and the group still
-    fits the plan's basis. An error of one group does not affect other groups. If a plan waits, the
-    reason is stored with the plan.
+    Before a plan is sent, everything is verified again: the bytes are those that were approved,
+    they give every partition exactly one subscribed owner, the plan has not expired, and the
+    group's members, subscriptions and partitions are those for which the plan was made. An error of
+    one group does not affect other groups. If a plan has to wait, the reason is stored with the
+    plan.
 
     Parameters
     ----------
@@ -188,10 +192,10 @@ def reconcile(
     ConfigurationError
         The topic cannot be read or written.
     KafkaUnavailableError
-        Kafka does not answer, or another publisher took over.
+        Kafka does not answer, or another publisher has fenced this one.
     StoreUnavailableError
-        The database does not answer, or another publisher has the partition. The next pass
-        continues from the state that this pass leaves.
+        The database does not answer, or another publisher has locked the partition. The next pass
+        continues where this pass ended.
     """
     wanted = {request.group: request for request in withdrawals}
     current_pass = _Pass(plans, topic, options, live, now, wanted)
@@ -293,7 +297,7 @@ class _Pass:
         newest: Mapping[str, Record],
         freezes: Sequence[Freeze],
     ) -> Iterator[StepResult]:
-        """Decide on the next steps of groups in a partition, and send their records in one turn."""
+        """Decide on the next steps of a partition's groups, and send all their records together."""
         names = [group.group for group in groups if self._depends_on_members(group, freezes)]
         described = self.live(names) if names else {}
         requests: list[PublishRequest] = []
@@ -311,7 +315,7 @@ class _Pass:
         with self.plans.outbox().turn(self.topic.name, partition) as turn:
             channel = self.topic.open(partition)
             entries = turn.add(requests)
-        with channel:  # fences other publishers, so that records no longer change
+        with channel:  # since `open`, Kafka rejects the records of other publishers
             if unfinished:
                 entries += yield from self._finish(unfinished, described, turn.lock)
             if entries:
@@ -322,7 +326,7 @@ class _Pass:
                 yield _alarm(plan, Objection(_HELD, passing=True))
 
     def _depends_on_members(self, group: Standing, freezes: Sequence[Freeze]) -> bool:
-        """Whether the next step of a group depends on its members."""
+        """Whether the group must be described, because its next step depends on its members."""
         if group.entry is not None and group.entry.kind == "plan":
             return True
         waits = group.approved is not None and freeze_on(group.approved, freezes) is None
@@ -339,8 +343,8 @@ class _Pass:
 
         Returns
         -------
-        Why a plan is not sent, and the record to send; each may be None. Both are set if the
-        approved plan waits while the lease of the published plan is renewed.
+        Two values: why a plan is not sent (or None), and the record to send (or None). If the
+        approved plan has to wait while the lease of the published plan is renewed, neither is None.
         """
         approved, followed, lease = group.approved, group.followed, self._lease(group)
         difference = compare(group, record, self.topic.origin, self.options.verifier())
@@ -400,12 +404,14 @@ class _Pass:
         described: Mapping[str, LiveGroup | GroupError],
         lock: PartitionLock,
     ) -> Generator[StepResult, None, list[OutboxEntry]]:
-        """Confirm entries found in the topic, discard those that do not fit, return the others.
+        """Finish the outbox entries of an earlier pass; return the entries that must be sent.
 
-        An entry counts as sent even if its record was replaced: consumers may have read the record.
+        If an entry's record is in the topic, the entry is confirmed, even if a newer record has
+        replaced this record, because consumers may have read it. If the group no longer fits the
+        entry's plan, the entry is discarded.
         """
         outbox = self.plans.outbox()
-        outstanding = outbox.outstanding(groups)  # another publisher may have finished some entries
+        outstanding = outbox.outstanding(groups)  # read again: others may have finished entries
         arrived = self._arrived(outstanding, lock)
         outbox.confirm(arrived)
         discarded: dict[str, tuple[OutboxEntry, str]] = {}
@@ -434,7 +440,7 @@ class _Pass:
     def _arrived(
         self, entries: Sequence[OutboxEntry], lock: PartitionLock
     ) -> dict[str, tuple[OutboxEntry, PublishedRecord]]:
-        """Return the entries whose records are in the topic, with these records."""
+        """Return the entries whose records are in the topic, by group, each with its record."""
         wanted = {entry.group: entry for entry in entries}
         leases: dict[str, datetime | None] = {}
 
@@ -490,8 +496,8 @@ class _Pass:
     def _objection(self, plan: StoredPlan, described: _Described) -> Objection | None:
         """Return why a plan may not be sent; None if it may.
 
-        If the document is damaged, a plan that is being sent ends, since it would block the group;
-        an approved plan stays, so that a person can inspect it.
+        If the stored bytes are damaged, a plan in the state `sending` ends, because it would block
+        the group's other plans. An approved plan stays, so that a person can inspect it.
         """
         document, damage = _read(plan)
         if document is None:

@@ -42,10 +42,10 @@ def rollback(
     actor: str | None = None,
     request_id: UUID | None = None,
 ) -> tuple[StoredPlan, ApprovalDecision]:
-    """Propose an old version's assignment again, as the group's next version.
+    """Propose the assignment of an old version again, as the group's next version.
 
-    The new version needs approval like any other, by the policy or a person. The policy's cooldown
-    does not delay it.
+    Like any version, the new version needs approval by the policy or a person. The policy's
+    cooldown, a minimum time between plans, does not delay the new version.
 
     Parameters
     ----------
@@ -126,7 +126,10 @@ def rollback(
 
 
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
-    """Return each topic's newest lag, or its weights in the plan if the lag is incomplete."""
+    """Return the weights of each topic's partitions.
+
+    These are the newest lag or, if the lag of a partition is unknown, the weights in the old plan.
+    """
     measured = lag.lags if lag else {}
     return {
         topic: measured[topic]

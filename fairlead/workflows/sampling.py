@@ -1,6 +1,6 @@
-"""Sampling all groups that discovery covers.
+"""Sampling of all groups that the setting `discovery` covers.
 
-Belongs here: which groups are sampled, dividing them among requests, and storing the results.
+Belongs here: which groups are sampled, dividing groups among requests, and storing the results.
 Belongs elsewhere: when to sample (`sampling_interval`), and requests to brokers
 (`fairlead.kafka.gateway`).
 """
@@ -42,14 +42,14 @@ GROUPS_AT_ONCE: Final = 500
 
 @dataclass(frozen=True)
 class Sampled:
-    """The result of sampling.
+    """The result of taking a sample.
 
     Parameters
     ----------
     taken
-        The cost of the sample.
+        When the sample began, its size, and the time that it took.
     requests
-        The groups that need a plan.
+        Maps each group that needs a plan to the reasons for a new plan.
     unkept
         Why the sample could not be written to the archive; "" if it was written.
     """
@@ -60,7 +60,7 @@ class Sampled:
 
 
 def covered_groups(gateway: KafkaGateway, settings: Settings) -> list[str]:
-    """Return the groups of the cluster that discovery covers, ascending."""
+    """Return the groups of the cluster that the setting `discovery` covers, ascending."""
     return [name for name in gateway.list_groups() if settings.discovery.covers(name)]
 
 
@@ -71,20 +71,22 @@ def take(
     groups: Sequence[str],
     store: PlanStore | None = None,
 ) -> Sampled:
-    """Sample groups, store the sample, prune the archive, diagnose the groups, and update brokers.
+    """Sample groups and write the sample to the archive; with `store`, also diagnose the groups.
 
-    Does not wait for groups that rebalance, since the next sample can read them. A sample that
-    cannot be written, for example because the disk is full, is analysed nevertheless.
+    Deletes samples that are too old. With `store`, also proposes rollbacks of plans that made their
+    groups worse, and makes brokers follow plans. Does not wait for groups that rebalance, since the
+    next sample can read them. If the sample cannot be written, for example because the disk is
+    full, it is analysed nevertheless.
 
     Parameters
     ----------
     store
-        The store of diagnoses, plans, and what earlier analyses have stored about the groups. None:
-        groups are not diagnosed.
+        The plan store, which has the results of earlier analyses, too. None: groups are not
+        diagnosed.
 
     Returns
     -------
-    The cost; with `store`, also the groups that need a plan.
+    The cost of the sample; with `store`, also the groups that need a plan.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def take(
         The database does not answer. The sample is written, but not analysed.
     """
     if store is not None:
-        with suppress(StoreUnavailableError):  # the error occurs again after the sample is written
+        with suppress(StoreUnavailableError):  # raised again below, once the sample is stored
             check_clock(store.engine)
     began, clock = datetime.now(UTC), time.monotonic()
     sample_id = new_snapshot_id(began)
@@ -119,7 +121,7 @@ def take(
             roll_back_regressions(store, worse, settings.policies, live=gateway.live_group, now=now)
     finally:  # record the cost even if the diagnoses failed
         analysed_s = time.monotonic() - clock - took_s
-        # A partition that several groups read is counted once for each of these groups.
+        # If several groups read a partition, it is counted once for each of these groups.
         partitions = sum(pc.list_value_length(sample["end"]).to_pylist())
         taken = Taken(began, took_s, sample.num_rows, partitions, analysed_s)
         archive.note(taken)
@@ -159,9 +161,9 @@ def _write(archive: SampleArchive, sample: pa.Table, sample_id: str, settings: S
 def _update_brokers(
     gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
 ) -> None:
-    """Make brokers follow the plans of groups that they assign; see `following`.
+    """Make brokers follow plans, for groups whose partitions brokers assign; see `following`.
 
-    Omits the last and longest rebalance trigger, because the next sample comes soon.
+    Omits the last and longest of the three rebalance triggers, because the next sample comes soon.
     """
     for adoption in follow(
         gateway,
@@ -185,8 +187,9 @@ def _diagnosed(
 ) -> tuple[Mapping[str, PlanRequest], Mapping[str, Regression]]:
     """Analyse a sample, and store the result; return plan requests and regressions.
 
-    A group gets no request while its plan may be a regression, since the plan may be rolled back.
-    Rollbacks are the exception: they are never rolled back.
+    If a group's published plan may have made the group worse, the group gets no request for a new
+    plan, since the plan may be rolled back. This does not apply if the published plan is itself a
+    rollback, because rollbacks are never rolled back.
     """
     diagnosed = diagnose(archive, seen, settings.policies, store.memories(groups))
     followed = store.in_state("published", groups=diagnosed.requests) if diagnosed.requests else []

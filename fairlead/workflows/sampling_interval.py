@@ -1,4 +1,4 @@
-"""The time between samples: as configured, or longer if samples are expensive.
+"""The time between samples: as configured, or longer if taking or analysing a sample is slow.
 
 Belongs here: arithmetic on the cost of the newest sample. Belongs elsewhere: sampling (`sampling`).
 """
@@ -10,17 +10,18 @@ from fairlead.archive import Taken
 from fairlead.common.words import plural
 from fairlead.settings import SamplingSettings
 
-#: Share of the interval by which a sample may be early. Dagster's sensor checks three times per
-#: interval (at each tick), and this share is half the time between two ticks.
+#: A sample may be early by this share of the interval. Dagster's sensor checks three times per
+#: interval whether a sample is due. This share is half the time between two checks.
 _EARLY: Final = 1 / 6
-#: Maximum share of the time that the analysis may take.
+#: The time between samples is so long that analysing a sample takes at most this share of it.
 _ANALYSING: Final = 0.5
 
 
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     """Return the time from the beginning of one sample to the beginning of the next.
 
-    Reading from brokers may take `sampling.share` of the time, and analysing half of the time.
+    This time is at least `sampling.every`. It is longer if otherwise reading from brokers would
+    take more than the share `sampling.share` of it, or analysing more than half of it.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def due(taken: Taken | None, settings: SamplingSettings, at: datetime) -> bool:
 
 
 def wait_s(taken: Taken | None, settings: SamplingSettings, at: datetime) -> float:
-    """Return the seconds until the next sample; 0 if the newest sample has a future time."""
+    """Return the seconds until the next sample; 0 if the newest sample's time is in the future."""
     if taken is None:
         return 0.0
     apart = interval(taken, settings)

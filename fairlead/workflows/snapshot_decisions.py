@@ -19,8 +19,8 @@ from fairlead.spark.warehouse import Recent, Warehouse
 from fairlead.store.plans import PlanStore
 from fairlead.workflows.proposal import Outcome, carry_out
 
-#: Maximum number of decisions per transaction. With more, other transactions would wait too long
-#: for a group.
+#: Maximum number of decisions per transaction. With more, the transaction would lock groups for too
+#: long.
 AT_ONCE: Final = 500
 
 

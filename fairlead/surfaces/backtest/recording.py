@@ -24,20 +24,22 @@ from fairlead.domain.samples.lag import partition_statuses
 from fairlead.simulation.world import Float64, Int64, Mask, Roster, World
 from fairlead.surfaces.backtest.speeds import grown_ends, hourly_speeds
 
-#: Maximum number of steps of a replay. A step takes a multiple of `_STEP_S` seconds.
+#: Maximum number of steps of a replay. A step is `_STEP_S` seconds long. If the recording is too
+#: long for this, a step is a multiple of `_STEP_S`.
 _MOST_STEPS: Final = 20_000
 _STEP_S: Final = 10.0
-#: Shortest commit interval that samples can measure, as a multiple of the sampling interval.
+#: A commit interval can be measured only if it is longer than this many sampling intervals.
 _MEASURABLE: Final = 2.0
 #: Default of `auto.commit.interval.ms`.
 _AUTO_COMMIT_S: Final = 5.0
-#: Seed of arrival times and commit phases. It is fixed, so that replays can be repeated.
+#: Seed of random numbers: when records arrive, and when members commit. It is fixed, so that a
+#: repeated replay has the same result.
 _SEED: Final = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """L samples of a group that had M members and P partitions in total.
+    """Recorded samples of a group. L: number of samples; M: of members; P: of partitions.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class Recording:
 
     @classmethod
     def of(cls, samples: pa.Table, *, latest: bool = False) -> "Recording":
-        """Return a recording of samples, with all subscribed partitions.
+        """Return a recording of samples, with all partitions to which members subscribe.
 
         Parameters
         ----------
@@ -78,14 +80,14 @@ class Recording:
         owner = np.where(end < 0, np.int32(NONE), series.owner)
         series = replace(series, begin=begin, end=end, committed=committed, owner=owner)
         commit_s = read_commits(series.last(HISTORY_S, LEAST_SAMPLES)).usual_interval_s
-        if commit_s <= _MEASURABLE * series.step:  # probably shorter, but samples cannot show it
+        if commit_s <= _MEASURABLE * series.step:  # too short to be measured: assume the default
             commit_s = _AUTO_COMMIT_S
         present = np.array([[name in row["members"] for name in roster.members] for row in rows])
         roster = replace(roster, commit_s=min(commit_s, HISTORY_S))
         return cls(rows[0]["at"], roster, series, present)
 
     def statuses(self, sample: int) -> frozenset[str]:
-        """Return the statuses that partitions had in a sample."""
+        """Return the set of statuses that occur among the partitions in a sample."""
         return frozenset(partition_statuses(self.series.until(sample)))
 
     @cached_property
@@ -96,12 +98,12 @@ class Recording:
 
     @cached_property
     def step_s(self) -> float:
-        """Seconds per step of the replay."""
+        """Length of a step of the replay, in seconds."""
         return _step_s(float(self.seconds[-1]))
 
     @cached_property
     def steps(self) -> Int64:
-        """Number of the step that starts at each sample, int64 of shape (L,), ascending."""
+        """For each sample, the number of the replay's step that begins then; int64, shape (L,)."""
         steps: Int64 = np.floor(self.seconds / self.step_s + 0.5).astype(np.int64)
         return steps
 
@@ -109,7 +111,8 @@ class Recording:
     def lags(self) -> Float64:
         """Time lag of each partition at each sample, in seconds, float64 of shape (L, P).
 
-        It is the time since the partition's end offset was equal to the committed offset.
+        If the committed offset is 100, for example, the time lag is the time since the end offset
+        was 100.
         """
         ends, lag = grown_ends(self.series).astype(np.float64), self.series.lag
         behind = np.zeros(ends.shape)
@@ -121,7 +124,7 @@ class Recording:
         return lags
 
     def latest(self, step: int) -> int:
-        """Return the index of the newest sample at the start of a step."""
+        """Return the index of the last sample that was taken before or at the start of a step."""
         return int(np.searchsorted(self.steps, step, side="right")) - 1
 
     def world(self) -> World:
@@ -166,7 +169,7 @@ class Recording:
 
 
 def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]:
-    """Return the samples to replay, and the time and reason of each that cannot be replayed.
+    """Divide samples into those to replay and those that cannot be replayed.
 
     Parameters
     ----------
@@ -176,9 +179,9 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
     Returns
     -------
     samples, skipped
-        `samples`: the samples without an error in which at least one member reads a partition. Of
-        samples less than a step apart, only the last is used. `skipped`: time and reason of the
-        samples that have an error, or in which no member reads a partition.
+        `skipped`: time and reason of each sample that has an error, or in which no member reads a
+        partition. `samples`: all other samples; but of samples less than a step of the replay
+        apart, only the last.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]
@@ -188,7 +191,9 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
 
 
 def _a_step_apart(at: Sequence[datetime]) -> list[int]:
-    """Choose moments that are at least a step apart, the last one first; return their indices.
+    """Return the ascending indices of moments that are at least a step of the replay apart.
+
+    Moments are chosen from the last one backwards.
 
     Examples
     --------
@@ -207,7 +212,7 @@ def _a_step_apart(at: Sequence[datetime]) -> list[int]:
 
 
 def _step_s(whole_s: float) -> float:
-    """Return the seconds per step of a replay of `whole_s` seconds."""
+    """Return the length of a step, in seconds, for a replay of `whole_s` seconds."""
     return max(float(np.ceil(whole_s / (_MOST_STEPS * _STEP_S))), 1.0) * _STEP_S
 
 
@@ -217,7 +222,7 @@ def _unread(row: Mapping[str, Any]) -> str | None:
 
 
 def _unread_partitions(rows: Sequence[Mapping[str, Any]], roster: Roster) -> Mask:
-    """Return which partitions no member subscribes to in each sample, bool of shape (L, P).
+    """Return, for each sample, to which partitions no member subscribes; bool of shape (L, P).
 
     These partitions may have commits: Kafka keeps commits for days after a group has left a topic.
     """

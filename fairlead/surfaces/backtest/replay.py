@@ -45,8 +45,10 @@ class Stretch:
         Largest time lag of a partition, in seconds.
     moved
         Number of partitions that moved although their owner was still present.
-    published, held_back
-        Number of published plans; number of plans that the policy did not approve.
+    published
+        Number of published plans.
+    held_back
+        Number of plans that the policy did not approve.
     downtime_s
         Seconds without consumption because plans moved partitions, summed over partitions.
     """
@@ -63,14 +65,15 @@ class Stretch:
 def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Stretch]:
     """Replay a recorded group with one assignor, from the first sample on.
 
-    - Assignors that ignore lag (`LAG_BLIND`) assign at rebalances, as in consumers: at the first
-      sample, and whenever members or partitions have changed.
-    - The other assignors start with the owners at the first sample. They plan at a fixed interval:
-      the median time between two samples. They decide like the planner, by the policy's
-      `objective`, `horizon` and `target_utilisation`. A plan is published if the policy approves
-      it; if the policy requires a person, every plan is approved at once. Shadow mode is ignored.
-      At a rebalance, the plan is adapted to the present members.
-    - `OBSERVED` replays the group's own assignments. `RECORDED` returns measured figures.
+    - Assignors that ignore lag (`LAG_BLIND`), such as Kafka's, assign at each rebalance: at the
+      first sample, and whenever members or partitions have changed.
+    - With any other assignor, the replay starts with the owners at the first sample, and plans at a
+      fixed interval, the median time between two samples. It decides like the planner, by the
+      policy's `objective`, `horizon` and `target_utilisation`. A plan is published if the policy
+      approves it. If the policy requires a person's approval, every plan is approved at once.
+      Shadow mode is ignored. At a rebalance, the plan is adapted to the present members.
+    - `OBSERVED` replays the group's own assignments. `RECORDED` replays nothing, but returns the
+      figures that were measured in the samples.
 
     Parameters
     ----------
@@ -123,14 +126,14 @@ class _Recorded:
 
 
 class _InConsumers:
-    """An assignor that the group's leader runs at each rebalance, like Kafka's assignors."""
+    """An assignor without plans: like Kafka's assignors, it runs at each rebalance."""
 
     def __init__(self, recording: Recording, assignor: str, options: dict[str, Any]) -> None:
         self._recording, self._assignor, self._options = recording, assignor, options
 
     def rebalance(self, moment: Moment) -> Int32:
         problem = moment.problem
-        if moment.at == START.timestamp():  # begin with the recorded owners
+        if moment.at == START.timestamp():  # so that assignors can keep the recorded owners
             problem = replace(problem, owner=owners_at(self._recording, moment))
         return assign(self._assignor, problem, **self._options).owner
 
@@ -149,11 +152,14 @@ class _ByPolicy(ByPlans):
         self._by_hand = policy.four_eyes or not policy.approval.automatic
         self._capacities: Mapping[str, Capacity] = {}
         self._costs: CostRows = {}
-        #: Times of plans that were not approved, seconds from the start.
+        #: When plans were not approved, as seconds from the start of the replay.
         self.held_back: list[float] = []
 
     def rebalance(self, moment: Moment) -> Int32:
-        """Return the recorded owners at the start; later, adapt the plan to the present members."""
+        """Return the owners after a rebalance: the plan, adapted to the present members.
+
+        At the start of the replay, return the recorded owners.
+        """
         if self._plan is None and moment.at == START.timestamp():
             owner = owners_at(self._recording, moment)
             self.take_over(moment, owner)
@@ -247,7 +253,7 @@ def _stretches(
 
 
 def _measured(recording: Recording, objective_s: float) -> Iterator[Stretch]:
-    """Yield measured figures, which come from the commits in the samples."""
+    """Yield the figures as they really were, computed from the commits in the samples."""
     series, seconds = recording.series, recording.seconds
     owner = series.owner
     moved = ((owner[1:] != owner[:-1]) & (owner[:-1] >= 0) & (owner[1:] >= 0)).sum(axis=1)

@@ -27,8 +27,8 @@ from fairlead.surfaces.backtest.recording import Recording, replayable
 from fairlead.surfaces.backtest.replay import RECORDED, Stretch, replay
 
 _EPOCH: Final = datetime(1970, 1, 2, tzinfo=UTC)
-#: Columns of the rows of a backtest. `skipped` is the reason why a sample was not replayed. In rows
-#: with such a reason, the figures (the fields of `Stretch`) are missing.
+#: Columns of the rows of a backtest. `skipped` is the reason if a sample was not replayed; the
+#: figures (the fields of `Stretch`) of such a sample are missing.
 STRETCHES: Final = ["in_charge", "skipped", *(column.name for column in fields(Stretch))]
 
 
@@ -69,7 +69,7 @@ def find_samples(
 
 
 def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -> pd.DataFrame:
-    """Replay a group's arrivals with each assignor, and with the group's own assignments.
+    """Replay a group's recorded arrivals, once per assignor and once with its own assignments.
 
     Parameters
     ----------

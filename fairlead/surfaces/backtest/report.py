@@ -82,10 +82,11 @@ class Report:
     group
         The consumer group.
     courses
-        `RECORDED` and `OBSERVED`, then the assignors, best first: by the time for which partitions
-        were behind by more than the objective, then by moves.
+        First `RECORDED` and `OBSERVED`, then the assignors, best first. The best is the one with
+        which partitions were behind by more than the objective for the shortest time; among
+        equals, the one with the fewest moves.
     skipped
-        Reason to number of samples that could not be replayed.
+        Maps each reason why samples could not be replayed to the number of these samples.
     """
 
     group: str
@@ -167,7 +168,10 @@ class Report:
         ]
 
     def saved(self) -> str | None:
-        """Describe what the best assignor with plans would have saved; None: no assignor plans."""
+        """Describe what the group would have gained from the best assignor that makes plans.
+
+        None: no replayed assignor makes plans.
+        """
         best = next((course for course in self.courses if course.by_plans), None)
         if best is None:
             return None
@@ -184,7 +188,7 @@ class Report:
 def would_have_saved(
     over_objective_s: float, planned_s: float, plans: int, downtime_s: float
 ) -> str:
-    """Describe what plans would have saved, and at what cost.
+    """Describe the time for which partitions would not have been behind with plans, and the cost.
 
     Parameters
     ----------

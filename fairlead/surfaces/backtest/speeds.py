@@ -16,11 +16,12 @@ from fairlead.simulation.world import Float64, Int64
 def hourly_speeds(series: SampleSeries) -> Float64:
     """Return the speed of each member in each hour, records per second, of shape (hours, M).
 
-    A speed can be measured only while a member has a backlog. An hour without a measurement gets
-    the member's last earlier measurement, or else the first later one, but at least the rate at
-    which the member read in this hour. A member without any measurement is assumed to be `FASTER`
-    times as fast as it read, and at least as fast as the median of all measurements. If the member
-    read nothing, the median rate of the members that read is used instead.
+    A member's speed can be measured only while the member has a backlog. For an hour without a
+    measurement, the speed is the member's last earlier measurement or, without one, the first
+    later measurement. It is at least the rate at which the member read in this hour. If a member
+    was never measured, its speed is `FASTER` times the rate at which it read, and at least the
+    median of all members' measurements. If it read nothing either, the median rate of the members
+    that read takes the place of its own rate.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)
@@ -40,7 +41,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
 
 def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Return the speed assumed for a member without measurement, records per second, shape (M,)."""
+    """Return each member's speed if it was never measured, records per second, shape (M,)."""
     known = measured[~np.isnan(measured)]
     typical = float(np.median(known)) if known.size else 0.0
     positive = most[most > 0]
@@ -56,7 +57,7 @@ def _total_rate(series: SampleSeries) -> float:
 
 
 def _nearest(measured: Float64) -> Float64:
-    """Fill each gap in a column with the value before the gap, else with the value after it."""
+    """In each column, replace NaN by the last earlier value or, without one, the next value."""
     filled = measured.copy()
     for rows in (range(1, len(filled)), range(len(filled) - 2, -1, -1)):
         step = 1 if rows.step > 0 else -1
@@ -67,10 +68,10 @@ def _nearest(measured: Float64) -> Float64:
 
 
 def grown_ends(series: SampleSeries) -> Int64:
-    """Return log end offsets that never decrease, int64 of shape (L, P).
+    """Return the partitions' end offsets as numbers that never decrease, int64 of shape (L, P).
 
-    Before a partition is created, the result is the partition's first begin offset. While an end
-    offset is unknown, and when a topic is created again, the result does not change.
+    Before a partition exists, the number is the partition's first begin offset. If an end offset is
+    unknown, or if it has decreased because the topic was created again, the number stays the same.
     """
     known = series.end >= 0
     appears = known.argmax(axis=0)

@@ -1,6 +1,7 @@
 """The command line, `fairlead`: one module per group of commands.
 
-Commands import modules when they run, so that `fairlead assign` does not wait for Spark.
+Each command imports the modules that it needs only when it runs. Otherwise `fairlead assign`, for
+example, would wait for Spark's modules.
 """
 
 import os
@@ -40,7 +41,8 @@ from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sand
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that need no Kafka cluster, start their own, or choose the cluster themselves.
+#: Commands that do not use the configured Kafka cluster: they need none, start one, or are told
+#: which one to use.
 WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}
 )
@@ -129,7 +131,7 @@ def dev() -> None:
 
 
 def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
-    """Run a command, and record its process so that `make clean` can end the process."""
+    """Run a command, and write its process id to a file, from which `make clean` reads it."""
     from rich.console import Console
 
     from fairlead.sandbox.recorded_processes import recorded, require_alone
@@ -144,8 +146,8 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
 def main() -> None:
     """Run the command line. A FairleadError becomes one line on stderr and exit code 1."""
     one_thread()
-    # SIGINT and SIGTERM must stop everything that a command has started. Python's handler of SIGINT
-    # is set, because shells start background jobs with SIGINT ignored.
+    # Both signals raise an exception, so that a command stops everything that it has started. For
+    # SIGINT this is Python's default, but shells start background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -158,9 +160,9 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Flush standard output, or discard what cannot be written.
+    """Flush standard output; if that fails, discard the rest of the output.
 
-    Otherwise Python would exit with code 120.
+    If Python itself failed to flush the output at exit, the exit code would be 120.
     """
     try:
         sys.stdout.flush()

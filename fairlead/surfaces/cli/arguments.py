@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Largest number of a plan version: Postgres's largest integer.
 _LAST_VERSION: Final = 2**31 - 1
-#: Limits of shell completion: seconds to wait for the database, and number of suggestions.
+#: Limits of shell completion: seconds to wait for the database; maximum number of suggestions.
 _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
 #: Maximum number of groups that a mistyped name is compared with.

@@ -41,8 +41,8 @@ def decide() -> None:
     """Decide on groups from samples, one JSON object per line.
 
     {"topics": {"t": 3}, "members": {"a": {"topics": ["t"]}}, "snapshots": [...]} ->
-    {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. The line
-    contains all input of the decision. The exit code is 1 if any answer is an error.
+    {"outcome": "plan" | "no change", "diagnosis": ..., "forecast": ...} or {"error": ...}. A
+    decision depends only on its input line. The exit code is 1 if any answer is an error.
     """
     from fairlead.domain.decide_json.lines import answer_question
 
@@ -52,8 +52,8 @@ def decide() -> None:
 def serve(answer: "Answer", *, spare: str = "") -> None:
     """Answer each line of standard input; exit with 1 if any answer is an error.
 
-    `spare` names a key whose value is not essential: if the value cannot be parsed, the line is
-    answered without it.
+    `spare` names a key that a line can do without: if its value cannot be parsed, the line is
+    answered as if the key were missing.
     """
     from fairlead.common.json_lines import answer_lines
 

@@ -73,7 +73,7 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop history and unpublished plans that are older than the retention settings allow."""
+    """Drop old history, and old plans that were not published, as the retention settings say."""
     import time
 
     from fairlead.errors import FairleadError
@@ -94,7 +94,7 @@ def prune(
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments for psql.")] = None,
 ) -> None:
-    """Open psql on the plan history.
+    """Open psql on the database that has the plan history.
 
     Arguments go to psql: `fairlead db psql -- -c '...'`. If no setting names a database, psql
     opens the database of the sandbox in the state directory. If the sandbox's Postgres does not

@@ -38,12 +38,12 @@ _GROUPS = {
     "follows": "follows",
     "next": "next",
 }
-#: Number of groups whose evidence is shown, worst first.
+#: Maximum number of groups for which the reasons of the diagnosis are shown, worst first.
 _WITH_EVIDENCE = 10
-#: Figures older than this are reported as old. By default, samples are taken every minute.
+#: Age from which on figures are shown with a warning. By default, samples are taken every minute.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
-#: Lag younger than this is shown with its time and its age, older lag only with its time.
+#: If lag was measured less than this ago, it is shown with time and age, otherwise with the time.
 _DAY = timedelta(days=1)
 _LAG = {
     "name": "partition",
@@ -112,7 +112,7 @@ def groups(*, as_json: Json = False) -> None:
 
 
 def _advice(rows: list[dict[str, Any]]) -> list[str]:
-    """Return advice about groups that do not follow plans, one line per advice."""
+    """Return how groups that do not follow plans can do so, in one line per kind of group."""
     from fairlead.domain.advice import advice_in
 
     about: dict[str, list[str]] = {}
@@ -127,7 +127,10 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the catch-up time as text; if the diagnosis is unknown, empty forecast columns."""
+    """Return the column with the catch-up time as text, to add to a row of the table of groups.
+
+    If the diagnosis is unknown, return empty values for all columns of the forecast.
+    """
     from fairlead.common.words import catch_up_time
 
     if row["diagnosis"] in {None, "unknown"}:
@@ -136,7 +139,7 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the evidence of the worst diagnoses, and why other groups have no diagnosis yet."""
+    """Return the reasons for the worst diagnoses, and why a group has no diagnosis yet."""
     from fairlead.common.words import listed
     from fairlead.surfaces.next_step import kind
 
@@ -151,7 +154,7 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _catch_up_time(row: dict[str, Any]) -> str:
-    """Return when a group will have caught up without a new plan, and with the plan that waits."""
+    """Describe when the group will have no backlog, without and with the plan to be approved."""
     from fairlead.common.words import catch_up_time
 
     without_plan = f"without a new plan: {catch_up_time(row['catch_up_s'], row['last_seen'])}"
@@ -187,7 +190,7 @@ def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
 
 
 def _not_planned(names: list[str]) -> list[str]:
-    """Return advice for groups that need a plan, but that no planning run has decided on."""
+    """Return advice for groups that need a plan although no planning run has decided on them."""
     from fairlead.common.words import listed
 
     if not names:
@@ -303,7 +306,7 @@ def _losses(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Json = False) -> None:
-    """Show a group's decisions and steps of plans, newest first."""
+    """Show the decisions on a group and the steps of its plans, newest first."""
     from fairlead.store.event_queries import read_history
 
     with opened_engine() as engine:
@@ -368,7 +371,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the moves of a partition by plans, and the partition's lag (None: unknown).
+    """Return the moves of a partition that plans made, and its lag (None: unknown).
 
     Raises
     ------
@@ -389,7 +392,7 @@ def _moves_of(
 
 
 def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each known fact about a group, except for the next step."""
+    """Return lines about a group: diagnosis, figures, and the plan; not the next step."""
     from fairlead.domain.work_text import work_of_group
     from fairlead.surfaces.next_step import follows
 

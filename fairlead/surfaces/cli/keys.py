@@ -1,4 +1,4 @@
-"""`fairlead keys`: report the keys that make a partition hot, and the effect of more partitions.
+"""`fairlead keys`: report which keys make a partition hot, and whether more partitions would help.
 
 Belongs here: arguments, and the tables of the report. Belongs elsewhere: sampling
 (`fairlead.workflows.key_sampling`), and the report (`fairlead.domain.key_report`).

@@ -44,7 +44,7 @@ def say(*lines: str, err: bool = False) -> None:
 
 
 def say_error(error: Exception, what: str = "") -> None:
-    """Print an error to standard error; only an error with the end of a log has several lines."""
+    """Print an error to standard error, in one line unless it quotes a service's log."""
     from fairlead.errors import SandboxError
 
     keep = "\n" if isinstance(error, SandboxError) else ""
@@ -72,8 +72,8 @@ def print_table(
     rows
         Each maps keys to values; numbers are aligned right.
     columns
-        Keys to headings, or only keys, in the order of the columns. A column without a heading
-        gets the label of the figure with this key, or else the key.
+        Maps keys to headings, or lists only keys; in the order of the columns. Without a heading,
+        a column gets the label of the figure that has the key as its name, otherwise the key.
     title
         Heading of the table.
     stderr

@@ -118,7 +118,10 @@ def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
 
 
 def _remembered(group: str) -> "GroupMemories":
-    """Return what earlier analyses stored about a group; empty if the database does not answer."""
+    """Return the stored results of earlier analyses of a group, such as its members' capacities.
+
+    If the database does not answer, print this and return no results.
+    """
     from fairlead.domain.group_memories import GroupMemories
     from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.store.plans import PlanStore

@@ -137,13 +137,14 @@ def publish(group: Group, *, as_json: Json = False) -> None:
 def _adoption(
     store: "PlanStore", group: str, kafka: "KafkaSettings"
 ) -> "tuple[Adoption | None, list[str]]":
-    """Compare the group's owners with its published plan, and store the adherence.
+    """Compare the group's owners with its published plan, and store the result.
 
     If a broker assigns the group's partitions, first make the broker follow the plan.
 
     Returns
     -------
-    The adoption (None: it could not be read), and reasons why the broker does not follow the plan.
+    How many partitions have their planned owner (None: the owners could not be read), and the
+    reasons why the broker does not follow the plan.
     """
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
@@ -163,7 +164,7 @@ def _adoption(
 
 
 def _whether(followed: "Adoption | None") -> str:
-    """Return a sentence about the adherence to the plan that was just published."""
+    """Tell in a sentence how many partitions have the owner that the published plan gives them."""
     if followed is None:
         return "Whether consumers follow it could not be checked."
     return (
@@ -268,7 +269,8 @@ def reconcile(
 ) -> None:
     """Make the plan topic agree with the database, for all groups.
 
-    Finishes interrupted publications, publishes approved plans, and sends missing records again.
+    Finishes interrupted publications and publishes approved plans. If a record is missing in the
+    topic, sends it again.
     """
     from fairlead.kafka.plan_topic import PlanTopic
     from fairlead.settings import load_settings
@@ -345,7 +347,13 @@ def _change(plan: Mapping[str, Any], name: str, unit: str) -> str:
 def _proposed(
     engine: "Engine", group: str, version: int, becomes: str, *, as_json: bool
 ) -> Mapping[str, Any]:
-    """Print a proposed version and return its row; raise PlanStateError for other versions."""
+    """Print a version that waits for approval, and return its row.
+
+    Raises
+    ------
+    PlanStateError
+        The version is not in the state `proposed`. The message says what it cannot become.
+    """
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan
 

@@ -133,7 +133,7 @@ def review(
         ),
     ] = None,
 ) -> None:
-    """Write the review of a version, with the commands to decide, as one HTML file.
+    """Write the review of a version as one HTML file, with commands to approve or reject it.
 
     The file needs no network: attach it to a change request, or print it.
     """

@@ -49,7 +49,7 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 
 def _unknown(group: str) -> str:
-    """Return a note if a group was never sampled or may not exist; else an empty text."""
+    """Return a note if the group was never sampled, or may not exist; otherwise ""."""
     from fairlead.common.nearest import hint
 
     known = known_groups()

@@ -1,4 +1,4 @@
-"""The cluster that commands use if nothing is configured: a sandbox that runs in this directory.
+"""Find the cluster to use if nothing is configured: a sandbox started in the present directory.
 
 Belongs here: finding the sandbox, confirmation before a change, and the output of `--version`.
 Belongs elsewhere: the settings themselves (`fairlead.settings`), running a sandbox
@@ -16,7 +16,7 @@ import typer
 from fairlead.common.visible import visible
 from fairlead.surfaces.cli.output import say
 
-#: Variables with the prefix FAIRLEAD_ that say nothing about which cluster to use.
+#: Environment variables with the prefix FAIRLEAD_ that do not configure a cluster.
 _OTHER: Final = frozenset({"FAIRLEAD_STATE_DIR", "FAIRLEAD_CACHE_DIR"})
 #: Directory of the sandbox in use; None: no sandbox is used.
 _SANDBOX: Final[ContextVar[Path | None]] = ContextVar("sandbox", default=None)
@@ -32,7 +32,7 @@ def show_version(requested: bool) -> None:  # noqa: FBT001 - typer's signature
 
 
 def use_running_sandbox() -> None:
-    """Use this directory's running sandbox if there is neither a settings file nor a variable.
+    """If no file or variable configures a cluster, use the sandbox of the present directory.
 
     `make dev` in one terminal and `fairlead groups` in another then use the same cluster.
     `ask` names the sandbox before anything is changed.

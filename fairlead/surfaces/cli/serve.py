@@ -9,7 +9,8 @@ import typer
 
 from fairlead.surfaces.ports import PAGES_PORT
 
-#: Seconds to wait for the database. Three attempts fit into Prometheus's scrape timeout of 10 s.
+#: Seconds for an attempt to connect to the database: three attempts take less than 10 s, after
+#: which Prometheus ends a scrape.
 _CONNECT_S: Final = 3
 
 

@@ -1,4 +1,4 @@
-"""`fairlead spark`: a Spark that keeps running on this machine, started by hand.
+"""`fairlead spark`: start and stop a Spark server that planning runs on this machine share.
 
 Belongs here: commands that call `fairlead.sandbox.spark`. Belongs elsewhere: how the server is run.
 """

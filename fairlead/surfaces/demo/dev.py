@@ -104,7 +104,10 @@ def _start_cluster(
 
 
 def _first_steps(dagster_url: str, planning: str) -> str:
-    """Return the first steps in the UI, for the only group whose plans wait for a person."""
+    """Return text that leads a person through the approval of a plan in the UI.
+
+    The text is about the only group of the demo whose plans need a person's approval.
+    """
     group = PAYMENTS.name
     switches = f"{dagster_url}/automation"
     return f"""

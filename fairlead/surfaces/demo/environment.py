@@ -32,7 +32,7 @@ storage:
 
 @dataclass(frozen=True)
 class DemoEnvironment:
-    """Running services; child processes get their addresses as environment variables."""
+    """The running services, settings with the services' addresses, and Dagster's home."""
 
     services: Services
     settings: Settings
@@ -62,8 +62,8 @@ def demo_environment(
 ) -> Iterator[DemoEnvironment]:
     """Start the services, create the schema, the topics and Dagster's home.
 
-    All services stop at the end of the block; their data stay under `state_dir`. `progress` is
-    called with a line for the user before slow steps.
+    All services stop at the end of the block; their data stay under `state_dir`. Before each slow
+    step, `progress` is called with a line of text for the user.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from fairlead.surfaces.demo.scenario import DemoGroup
 from fairlead.surfaces.demo.topics_and_consumers import new_producer, produce
 
-#: Seconds between batches: much shorter than a sampling interval, so that samples show steady load.
+#: Seconds between batches of records: so short that, from sample to sample, the load looks steady.
 BATCH_S: Final = 0.25
 
 
@@ -40,9 +40,9 @@ def steady_load(
     groups
         The groups whose topics get records.
     each
-        Called before each batch.
+        Called before each batch of records.
     ended
-        Called with the error that ends the load early, such as a dead broker.
+        Called if an error ends the load early; the argument is the error.
 
     Yields
     ------

@@ -40,9 +40,9 @@ def with_a_plan(
     Parameters
     ----------
     plan
-        The published plan; its weights are the measured lags, in records.
+        The published plan; the weight of a partition in it is the measured lag, in records.
     diagnosed
-        The planner's diagnosis and decision, and the work that consumers reported, before the plan.
+        Before the plan: the planner's diagnosis and decision, and the work that consumers reported.
     before, after
         Owners as the consumers reported them, before the plan and after they adopted it.
     lags_after

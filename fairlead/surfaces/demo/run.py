@@ -45,12 +45,13 @@ from fairlead.wire.document import PlanDocument
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
 #: beside 28 consumers takes more than half an hour.
 STEP_TIMEOUT_S = 7200.0
-#: Maximum number of diagnoses of a group to read in search of the one that led to its plan.
+#: Maximum number of a group's diagnoses that are searched for the one that led to its plan.
 DIAGNOSES = 1_000
 POLL_S = 0.1
 #: Seconds for which records continue to arrive after the plans were adopted, to show their effect.
 UNDER_PLANS_S = 15.0
-#: Number of samples: enough to distinguish a backlog from records that are about to be committed.
+#: Number of samples before planning starts. With fewer, a backlog cannot be distinguished from
+#: records that are about to be committed.
 SAMPLES = 10
 #: Maximum number of further planning runs, for groups without a published plan.
 MORE_PLANNING = 5
@@ -124,7 +125,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups, and a twin without a plan for each group that gets a plan."""
+        """Start all groups. For each group that gets a plan, start an identical one without."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:
@@ -137,7 +138,10 @@ class _Demo:
             )
 
     def _plan_until_published(self) -> dict[str, PlanDocument]:
-        """Plan until every group has a published plan; rebalances and stalls may delay a plan."""
+        """Run planning, again if necessary, until every group that needs a plan has one.
+
+        Rebalances and stalls can make a planning run decide against a plan.
+        """
         self._plan(list(self._planned))
         for _ in range(MORE_PLANNING):
             without = [group.name for group in CURED if not self._published(group)]
@@ -154,7 +158,7 @@ class _Demo:
         return plans
 
     def _plan(self, groups: Sequence[str]) -> None:
-        """Run the planning job over groups in one run, as the schedule would."""
+        """Run Dagster's planning job for groups, as the planning schedule does."""
         log = self._directory / "planning.log"
         command = [sys.executable, "-m", "orchestration", *groups]
         with log.open("wb") as output:
@@ -168,9 +172,9 @@ class _Demo:
             raise SandboxError(f"The planning job failed; see {log}")
 
     def _diagnosed(self) -> dict[str, Row]:
-        """Return each group's row with a diagnosis, by group.
+        """Return a mapping from group to its row of `read_groups`, with a diagnosis.
 
-        A row has the diagnosis that led to the published plan or, without a plan, the newest one.
+        This is the diagnosis that led to the published plan or, without a plan, the newest one.
         """
         return {
             row["group"]: {**row, **self._diagnosis(row["group"])}
@@ -194,10 +198,10 @@ class _Demo:
         )
 
     def _drain(self, records: dict[str, int]) -> dict[str, float]:
-        """Wait until every group has read all records; return the seconds that each group took.
+        """Wait until every group has read all records. Call this after the last record was sent.
 
-        To be called when all records are sent. `records` maps scenario names to numbers of records.
-        The result maps group ids to seconds.
+        `records` maps the name of a scenario to the number of its records. The result maps each
+        group id to the seconds that the group took.
         """
         started_at = time.monotonic()
         with self._step("Draining, while no new records arrive"):
@@ -217,7 +221,10 @@ class _Demo:
         return [*self._planned.values(), *self._unplanned.values()]
 
     def _wait(self, done: Callable[[], bool], what: str) -> None:
-        """Read the consumers' reports until `done()` is true; a time-out's message has `what`."""
+        """Read the consumers' reports until `done()` is true.
+
+        `what` completes the error message "The demo's groups did not ..." after a time-out.
+        """
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while True:
             for consumers in self._all():
@@ -269,7 +276,7 @@ def demo(state_dir: Path, console: Console) -> None:
 
 
 def lags_of(samples: pa.Table) -> Mapping[str, Lags]:
-    """Return the lag in a sample, in records: group to topic to the lag of each partition."""
+    """Return a mapping from group to topic to the lag of each partition, in records."""
     lags: dict[str, dict[str, dict[int, int]]] = {}
     for row in by_partition(samples).to_pylist():
         position = row["begin"] if row["committed"] < 0 else row["committed"]

@@ -23,12 +23,12 @@ class DemoGroup:
     rate
         Records per second that one consumer processes.
     slow
-        Index of a slow consumer to its speed, as a share of `rate`.
+        Maps the index of each slow consumer to its speed, as a share of `rate`.
     load
         Arrival rate as a share of all consumers' capacity. Partitions get records in proportion to
         their backlogs.
     expensive
-        Partition, as "topic-number", to the factor by which its records take longer.
+        Maps partitions, as "topic-number", to the factor by which their records take longer.
     """
 
     name: str
@@ -46,7 +46,7 @@ class DemoGroup:
 
     @property
     def speeds(self) -> dict[str, int]:
-        """Name of each consumer to the records per second that it processes."""
+        """Maps each consumer's name to the number of records that it processes per second."""
         return {
             member: round(self.rate * self.slow.get(index, 1.0))
             for index, member in enumerate(self.members)

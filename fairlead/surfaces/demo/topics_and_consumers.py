@@ -64,7 +64,7 @@ class Consumers:
     Parameters
     ----------
     scenario
-        Defines the topics, and the number and the rate of consumers.
+        Defines the topics, the number of consumers, and how many records each can process.
     group
         The group id: the scenario's own, or another one for the same topics.
     bootstrap_servers

@@ -24,13 +24,15 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from fairlead.followers.kafka_python import PlanConsumer
 from fairlead.wire.partitions import by_topic
 
-#: Seconds between a worker's reports. A poll returns at most the records to process in this time.
+#: Seconds between a worker's reports. A poll returns at most as many records as the worker can
+#: process in this time.
 STEP_S = 0.2
-#: Seconds. After a delay by a busy machine, a worker works faster, to keep its rate. The worker
-#: makes up for at most this much of the delay.
+#: Seconds. If a busy machine has delayed a worker, the worker then works faster, to keep its rate.
+#: It makes up for at most this much of the delay.
 CAUGHT_UP_S = 1.0
-#: Size of a fetch from a partition: about ten records, so that all partitions are read in turn.
-#: Fetches of a whole backlog would hide for half a minute which partitions fall behind.
+#: Bytes of a fetch from a partition: about ten records, so that the worker reads its partitions in
+#: turn. If a fetch returned a whole backlog, the worker would read a single partition for half a
+#: minute, and samples could not show which partitions fall behind.
 FETCH_BYTES = 1_000
 
 

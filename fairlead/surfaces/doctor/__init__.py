@@ -1,8 +1,10 @@
 """`fairlead doctor`: checks of everything that Fairlead needs, with remedies.
 
 Belongs here: the parts to check, and their order. Belongs elsewhere: printing findings
-(`fairlead.surfaces.cli.doctor`). The checks change nothing. To find missing rights, they do not try
-operations, but read the operations that Kafka allows (KIP-430), and a user's roles in Postgres.
+(`fairlead.surfaces.cli.doctor`).
+
+The checks change nothing. To find missing rights, they try no operation. Instead they ask Kafka
+which operations it allows (KIP-430), and Postgres which roles the user has.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -20,7 +22,7 @@ from fairlead.surfaces.doctor.switches import examine_dagster
 __all__ = ["PARTS", "Finding", "answered", "examine", "examine_kafka"]
 
 _Part = Callable[[Settings], Iterator[Finding]]
-#: Parts to check. A part may depend on the parts before it.
+#: Parts to check, in this order, because a check may need what an earlier part has checked.
 PARTS: Final[dict[str, _Part]] = {
     "host": examine_host,
     "archive": examine_archive,

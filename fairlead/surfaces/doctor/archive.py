@@ -17,7 +17,7 @@ from fairlead.surfaces.doctor.finding import Finding, existing
 
 
 def examine_archive(settings: Settings) -> Iterator[Finding]:
-    """Check the archive of samples. Without an archive, the analysis has fewer samples.
+    """Check the archive of samples, which the analysis of groups needs.
 
     Raises
     ------

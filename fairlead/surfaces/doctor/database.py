@@ -26,8 +26,8 @@ SELECT current_setting('server_version') AS version, session_user AS login,
            ORDER BY rolname
        ) AS roles
 """
-#: A query for which Postgres writes a temporary file of 2 MB. The query fails if the disk is full,
-#: and needs no permissions.
+#: A query that fails if Postgres's disk is full, because it writes a temporary file of 2 MB. It
+#: needs no permissions.
 _SPILL: Final = "SELECT count(*) FROM generate_series(1, 100000)"
 
 

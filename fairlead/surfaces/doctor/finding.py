@@ -17,7 +17,8 @@ class Finding:
     name
         Name of the check.
     state
-        `ok`; `warning`: what was checked works, but not completely; `failed`: it does not work.
+        `ok`: no problem. `warning`: the planner works, but worse than it could, or the check could
+        not find out. `failed`: a part of the planner does not work.
     detail
         The result in a sentence.
     remedy

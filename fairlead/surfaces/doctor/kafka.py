@@ -21,8 +21,8 @@ from fairlead.kafka.rights import CLUSTER, Rights, remedy
 from fairlead.settings import KafkaSettings, Settings
 from fairlead.surfaces.doctor.finding import Finding
 
-#: Rights that the planner needs: `WRITES` on topics that it writes, `READS` on the coordination
-#: topic. docs/trust.md has the same list.
+#: Rights that the planner needs: `WRITES` on topics that it writes; `READS` on the coordination
+#: topic, through which consumers agree on assignments. docs/trust.md has the same list.
 WRITES: Final = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
 READS: Final = ("DESCRIBE", "READ")
 #: Maximum number of groups, and of topics, on which rights are checked.
@@ -115,7 +115,7 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
 
 
 def _absent(rights: Rights, name: str, *, made_here: bool) -> Finding:
-    """Check whether a missing topic could be created."""
+    """Check whether the planner may create a missing topic."""
     if not made_here:
         return Finding(name, "ok", "it does not exist yet: consumers create it on demand")
     may = "CREATE" in rights.on_cluster() or rights.by_rule("topic", name, "CREATE")
@@ -153,7 +153,7 @@ def _keys(kafka: KafkaSettings) -> Finding:
 
 
 def _groups(rights: Rights, names: list[str], by_broker: Collection[str]) -> Iterator[Finding]:
-    """Check the right to DESCRIBE groups, and to READ groups with a broker's assignor."""
+    """Check the right to DESCRIBE groups, and to READ groups whose partitions a broker assigns."""
     allowed = rights.on_groups(names)
     errors = {name: error for name, (_, error) in allowed.items() if error is not None}
     hidden = [
@@ -187,7 +187,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Report whether an operation is allowed on all checked groups or topics."""
+    """Return the finding that an operation is allowed on all groups or topics, or on which not."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)
@@ -200,7 +200,7 @@ def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -
 
 
 def _names(samples: list[dict[str, Any]]) -> Finding:
-    """Check whether members keep their names across restarts."""
+    """Check whether the consumers in `samples` keep their names in plans across restarts."""
     nameless = Counter(
         row["group"]
         for row in samples
@@ -227,7 +227,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         if _ASSIGNOR
         not in (
             _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
-            or _ASSIGNOR  # if the configuration may not be read, assume the assignor
+            or _ASSIGNOR  # without the right to read the configuration, assume the assignor
         )
     ]
     count = f"{plural(len(by_broker), 'group')} of the consumer protocol"

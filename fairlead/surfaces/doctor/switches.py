@@ -99,7 +99,10 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Yield a finding about the last run of a sensor that is on."""
+    """Yield a warning if a sensor that is on has not run lately, else a finding without a problem.
+
+    `at` is when the sensor last ran, in seconds since 1970; None: never.
+    """
     now = datetime.now(UTC)
     how = "is the daemon running? `fairlead up`, or dagster-daemon run"
     if at is None:

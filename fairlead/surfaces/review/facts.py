@@ -35,21 +35,23 @@ class Facts:
     stored
         The version with its bytes.
     document
-        The bytes, verified and parsed; None if they do not verify.
+        The parsed bytes; None if they are invalid or do not agree with the version's hash.
     broken
-        Why the bytes do not verify; None if they do.
+        Why `document` is None; None if the bytes are valid.
     predicted
         The plan's metrics, computed from the plan's snapshot.
     consumers
-        Every consumer's load before and after the plan, the most loaded first; empty if the bytes
-        do not verify.
+        Every consumer's load before and after the plan, the most loaded first; empty if `document`
+        is None.
     analysed
-        Rates and capacities from the analysis that led to the plan; None: there was no analysis.
+        Arrival rates and capacities from the analysis that led to the plan; None: there was no
+        analysis.
     candidates
         The candidate of every assignor, by ascending load of the most loaded member; empty for a
         rollback or a renewal.
     statuses
-        A row per status of partitions in the plan's snapshot; empty if the rows were deleted.
+        For each status, a row with the number of partitions that had it in the plan's snapshot;
+        empty if these rows were deleted.
     now
         When the facts were read; time-zone-aware.
     """
@@ -67,24 +69,24 @@ class Facts:
 
     @property
     def waits(self) -> bool:
-        """Whether state and expiry still allow an approval."""
+        """Whether the version still waits for approval: it is proposed, and has not expired."""
         return self.stored.state == "proposed" and not self.expired
 
     @property
     def expired(self) -> bool:
-        """Whether the plan's expiry has passed, even if its state is not `expired` yet."""
+        """Whether the plan has expired, even if the database does not have this state yet."""
         expires_at = self.stored.expires_at
         return expires_at is not None and expires_at <= self.now
 
     @property
     def loads(self) -> list[tuple[str, MemberLoad]]:
-        """Every member's load, highest arrival rate under the plan first."""
+        """Every member and its arrival rates; first the member that gets most with the plan."""
         members = {} if self.analysed is None else self.analysed.members
         return sorted(members.items(), key=lambda item: (-item[1].after, item[0]))
 
     @property
     def times(self) -> list[tuple[str, str]]:
-        """Partitions and their time per record, the most expensive first."""
+        """Partitions and texts about the time per record; the longest time comes first."""
         analysed = self.analysed
         return times_by_partition(analysed.reported, analysed.costs) if analysed else []
 
@@ -95,7 +97,7 @@ class Facts:
 
     @property
     def partitions(self) -> int | None:
-        """Number of partitions in the plan; None if its bytes do not verify."""
+        """Number of partitions in the plan; None if `document` is None."""
         return None if self.document is None else sum(self.document.partition_counts.values())
 
 

@@ -140,9 +140,9 @@ def _forecast(before: float, after: float) -> str:
 
 
 def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
-    """Return the policy's present decision on a plan.
+    """Describe how the group's policy would decide on the plan now.
 
-    None: the decision is unknown, or the plan does not wait for approval.
+    None: the policies are unknown, or the plan does not wait for approval.
     """
     plan = facts.plan
     if policies is None or not facts.waits or plan["lag_max_predicted"] is None:
@@ -166,7 +166,10 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
 
 
 def _measured(engine: Engine, facts: Facts) -> Row | None:
-    """Return the group's newest figures if they were measured under this plan, else None."""
+    """Return the group's newest figures; None unless this plan was in force when they were taken.
+
+    That is, the plan is published, and the figures were measured after its publication.
+    """
     published_at = facts.plan["published_at"]
     if facts.stored.state != "published" or published_at is None:
         return None
@@ -176,5 +179,5 @@ def _measured(engine: Engine, facts: Facts) -> Row | None:
 
 
 def _approvable(facts: Facts) -> bool:
-    """Whether the plan can be approved: it waits, its bytes verify, and shadow mode is off."""
+    """Whether the plan can be approved: it waits, its bytes are valid, and shadow mode is off."""
     return facts.waits and facts.document is not None and not facts.stored.shadow

@@ -74,7 +74,7 @@ def risks(facts: Facts) -> list[Risk]:
 
 
 def _more_than_ever(facts: Facts) -> Iterator[Risk]:
-    """Warn if consumers would get more records than any consumer was ever seen to process."""
+    """Warn if a consumer would get records at a higher rate than any consumer ever processed."""
     observed = [load.seen for _, load in facts.loads if load.seen is not None]
     observed += [load.capacity for _, load in facts.loads if load.measured]
     if not observed:

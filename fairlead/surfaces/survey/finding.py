@@ -1,4 +1,4 @@
-"""A survey in memory: samples, a row with the findings on each group, and missing rights.
+"""A survey of a cluster's groups: take samples, describe each group, and find missing rights.
 
 Belongs here: sampling and wording. Belongs elsewhere: analysing (`fairlead.domain.candidate_rows`),
 and requests to Kafka (`fairlead.kafka.gateway`).
@@ -29,12 +29,12 @@ from fairlead.surfaces.survey.lag import group_lag
 
 Row = dict[str, Any]
 
-#: Number of samples that a diagnosis needs.
+#: Minimum number of samples for a diagnosis.
 ENOUGH: Final = 6
-#: Maximum number of groups per request: so few that only seconds pass between reading commits and
-#: reading end offsets.
+#: Maximum number of groups per request. With more, too much time would pass between reading a
+#: group's committed offsets and its end offsets.
 _AT_ONCE: Final = 500
-#: Resource to the effect of a missing right to DESCRIBE it.
+#: Maps a kind of resource to the effect if the right to DESCRIBE it is missing.
 _EFFECTS: Final = {
     CLUSTER: "only groups that may be described are listed",
     "group": "the group is unknown",
@@ -72,7 +72,7 @@ class Survey:
 
     @property
     def others(self) -> Mapping[str, int]:
-        """Kind of group (share, streams, connect, ...) to the number of groups not surveyed."""
+        """Maps kinds of groups that are not surveyed (share, streams, ...) to their numbers."""
         return self._listed.others
 
     def sample(self) -> None:
@@ -97,11 +97,11 @@ class Survey:
     def rows(self) -> list[Row]:
         """Return one row per group of the newest sample, worst first; see `_row` for the keys.
 
-        If a group was rebalancing in the newest sample, most values are from the sample before.
-        Groups that commit offsets without members come last.
+        If a group was rebalancing in the newest sample, most values are from an earlier sample.
+        Groups without members that have committed offsets come last.
         """
         newest = {row["group"]: row for row in self._newest()}
-        samples = slices(pa.concat_tables(self._samples), "group")  # each slice is ordered by time
+        samples = slices(pa.concat_tables(self._samples), "group")  # slices are ordered by time
         rows = []
         for name, now in newest.items():
             group = Group(_until_whole(samples[name]))
@@ -145,7 +145,7 @@ class Survey:
             for topic in read
             if topic not in known
         }
-        if hidden and not topics:  # if brokers assign a group's partitions, its topics are unknown
+        if hidden and not topics:  # the topics' names are unknown if a broker assigns partitions
             topics = {f"read by {min(row['group'] for row in hidden)}"}
         wanted |= {("topic", topic) for topic in topics}
         if not self._lists_all:
@@ -162,7 +162,7 @@ class Survey:
 
 
 def _until_whole(samples: pa.Table) -> pa.Table:
-    """Drop the newest samples of a group that have errors, unless every sample has an error."""
+    """Drop the samples after a group's last sample without an error, if there is such a sample."""
     whole = pc.indices_nonzero(pc.is_null(samples["error"]))
     return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 
@@ -174,8 +174,8 @@ def _options(group: str, policies: Sequence[Policy]) -> PlanningOptions:
 def analysed_by(group: str, policies: Sequence[Policy]) -> PlanningOptions:
     """Return the options with which a survey analyses a group.
 
-    If no policy covers the group, the group's `auto.offset.reset` is unknown. Partitions without a
-    commit then have only the records since the first sample as lag, as with "latest".
+    If no policy covers the group, its `auto.offset.reset` is unknown, and "latest" is assumed: the
+    lag of a partition without a commit is only the records since the first sample.
     """
     options = _options(group, policies)
     return options if ranked(group, policies) else replace(options, latest=True)
@@ -189,10 +189,10 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return the facts about a group, without its lag.
 
     Keys: group; sampled_at (a time); state, protocol and group_type (from Kafka); members (a
-    number); owners (member to number of partitions); clients (ids); error; follow (a sentence);
-    diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s, gain and consumers (null if the
-    group was not analysed); reported (the work that consumers report). `Survey.rows` adds
-    not_planned (why the group cannot be planned) and the figures of
+    number); owners (member to number of partitions); clients (ids); error; follow (how the clients
+    can follow plans, in a sentence); diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s,
+    gain and consumers (null if the group was not analysed); reported (the work that consumers
+    report). `Survey.rows` adds not_planned (why the group cannot be planned) and the figures of
     `fairlead.surfaces.survey.lag.group_lag`.
     """
     now, sampled_at = group.now, group.now["at"]

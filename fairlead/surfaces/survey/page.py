@@ -86,7 +86,7 @@ def _catch_up_time(row: Row) -> str:
 
 
 def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return advice on how clients could follow plans, as pairs of groups and advice."""
+    """Return how clients could follow plans, as pairs: names of groups, and advice for them."""
     about: dict[str, list[str]] = {}
     for row in rows:
         about.setdefault(row["follow"], []).append(row["group"])
@@ -94,7 +94,10 @@ def advice(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def lead(rows: Sequence[Row], samples: int, others: Mapping[str, int]) -> str:
-    """Return the introduction of a survey; `others` counts groups that are not listed."""
+    """Return the introduction of a survey.
+
+    `others` maps a kind of group, such as `share`, to the number of groups that are not listed.
+    """
     outlook = f"; diagnoses follow after sample {ENOUGH}" if samples < ENOUGH else ""
     if samples == ENOUGH:
         outlook = "; the next sample shows the capacity of consumers that are behind"

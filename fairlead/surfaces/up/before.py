@@ -15,7 +15,8 @@ from fairlead.surfaces.doctor import examine
 from fairlead.surfaces.up.running import At
 
 Tell = Callable[[str], None]
-#: The planner does not start if these checks fail. Other failures may be repaired while it runs.
+#: Checks of the doctor that must not fail, otherwise the planner does not start. The causes of
+#: other failures can be removed while it runs.
 _NEEDED = frozenset({"database", "schema"})
 
 
@@ -53,7 +54,7 @@ def check(settings: Settings, tell: Tell) -> None:
     """
     fatal = []
     for finding in examine(settings, skip=("dagster",)):
-        if finding.state == "ok" or finding.name == "samples":  # sampling starts only later
+        if finding.state == "ok" or finding.name == "samples":  # nothing takes samples yet
             continue
         line = f"{finding.state}: {finding.name}: {finding.detail}" + (
             f". {finding.remedy}" if finding.remedy else ""

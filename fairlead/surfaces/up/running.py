@@ -146,10 +146,10 @@ def _describe_planning(home: Path) -> str:
 
 
 def code(socket: Path) -> Part:
-    """Return the server that loads the definitions.
+    """Return the part that loads Dagster's definitions and serves them.
 
-    `dagster code-server start` is not used: it loads the definitions in a child process, and
-    continues to run if the child ends.
+    `dagster code-server start` is not used, because it loads the definitions in a child process. If
+    this child ended, the server would continue to run, and would not be restarted.
     """
     command = (
         *(sys.executable, "-m", "dagster", "api", "grpc", "--socket", str(socket)),
@@ -182,7 +182,7 @@ def pages(at: At) -> Part:
 
 @contextmanager
 def spark_ends(state_dir: Path) -> Iterator[None]:
-    """When the block ends, stop Spark if it was started during the block."""
+    """At the end of the block, stop Spark, unless it was running before the block."""
     before = WarmServer.recorded(state_dir)
     try:
         yield

@@ -31,11 +31,11 @@ from fairlead.surfaces.web.step_pages import ROWS, Sheet, outcome, sheet
 
 _NO_PROOF: Final = "neither web.token nor web.header is set, so people cannot be identified"
 _LONGEST_REASON: Final = 500
-#: Maximum number of freezes in progress at once, and of all other steps. A step may wait a minute
-#: for the lock on its group. Therefore pages, freezes and other steps have separate limits.
+#: Two limits of the same size: the maximum number of freezes at once, and of other steps at once. A
+#: step may wait a minute for the lock on its group, but must delay neither pages nor freezes.
 _STEPS_AT_ONCE: Final = 4
-#: The fields of the forms for `freeze` and `unfreeze`, besides those that all forms have. The forms
-#: for other steps have `version` and `sha256`.
+#: Maps a step to the fields of its form, besides those that all forms have. The forms of steps that
+#: are not listed have the fields `version` and `sha256`.
 _NAMES: Final[Mapping[str, set[str]]] = {"freeze": set(), "unfreeze": {"version"}}
 
 
@@ -147,7 +147,8 @@ class Acting:
         Raises
         ------
         NotProvenError
-            The name is not proven, is not in `web.approvers`, or the server's login may not act.
+            The request does not prove the person's name, `web.approvers` does not contain the
+            name, or the server's database login may not take steps.
         """
         if self._identity is None:
             raise NotProvenError(_NO_PROOF)

@@ -1,4 +1,4 @@
-"""Read queries and forms, and refuse forms that no page of this server has sent.
+"""Read queries and forms, and refuse forms that come from pages of other servers.
 
 Belongs here: size, origin and fields of a form. Belongs elsewhere: who sent the form (`identity`),
 and the step that it requests (`acting`).
@@ -17,7 +17,7 @@ from starlette.requests import Request
 MOST_BYTES: Final = 16_384
 _PATIENCE_S: Final = 10.0
 _FIELDS: Final = frozenset({"do", "group", "version", "sha256", "id", "reason"})
-#: Default ports, which browsers leave out.
+#: Default ports, which browsers leave out of the header `Origin`.
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _FORM: Final = "application/x-www-form-urlencoded"
 

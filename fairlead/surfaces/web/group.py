@@ -130,7 +130,7 @@ def _can_follow(samples: Sequence[StoredSample]) -> str:
 
 
 def _restless(changes: Sequence[Change]) -> list[tuple[str, int]]:
-    """Return the members that joined and left most often, with the number of times."""
+    """Return the members that joined or left more than once, and how often; at most five."""
     counts = Counter(name for change in changes for name in (*change.came, *change.left))
     return [(name, count) for name, count in counts.most_common(5) if count > 1]
 

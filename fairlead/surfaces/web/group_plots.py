@@ -35,7 +35,7 @@ class Plot:
     rows
         For each line: name, newest value, largest value, and time of the largest value.
     missing
-        Number of lines that are not drawn.
+        Number of lines that are not drawn, because the plot has too few colours.
     """
 
     name: str
@@ -90,7 +90,7 @@ def plots_of_partition(course: GroupHistory, partition: str) -> list[Plot]:
 
 
 def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | None) -> str | None:
-    """Draw the owners of partitions over time; of many partitions, only those that moved most."""
+    """Draw the owners of partitions over time, for the `STRIPS` partitions that moved most."""
     if not course.at:
         return None
     moves = Counter(name for change in changes for name, *_ in change.moved)
@@ -127,7 +127,7 @@ def _plot(
     series: Mapping[str, Sequence[float | None]],
     missing: int = 0,
 ) -> list[Plot]:
-    """Return a list with one plot of a figure; empty if no value is known."""
+    """Return a list that contains a plot of the figure; it is empty if no value is known."""
     if not any(value is not None for values in series.values() for value in values):
         return []
     rows, name = [], drawn.label + suffix

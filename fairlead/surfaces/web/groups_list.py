@@ -118,7 +118,7 @@ def groups_page(
 
 
 def _is_old(row: Row, now: datetime) -> bool:
-    """Whether a diagnosis is old; False without members, since such groups are not analysed."""
+    """Whether a diagnosis is old. False if the group has no members: it is not analysed then."""
     last_seen = row["last_seen"]
     return (
         last_seen is not None and now - last_seen > CURRENT_WITHIN and row["evidence"] != NO_MEMBERS

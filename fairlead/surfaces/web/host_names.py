@@ -21,11 +21,11 @@ _ANY_NAME: Final = frozenset({"/health", "/ready"})
 
 
 class OwnNames:
-    """Middleware that refuses requests to foreign host names.
+    """Middleware that refuses requests whose `Host` header names another server.
 
-    A name is refused if it has a dot, and is neither our own name nor an IP address. Otherwise the
-    owner of any domain could point the domain to this server's address, and read the server's
-    answers through the browser of a person who reaches the server (DNS rebinding).
+    The host name is refused if it has a dot, and is neither `own` nor an IP address. Otherwise an
+    attacker could point any domain to this server's address. A page of this domain, in the browser
+    of a person who can reach the server, could then read the server's answers (DNS rebinding).
 
     Parameters
     ----------

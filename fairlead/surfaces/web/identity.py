@@ -39,9 +39,9 @@ class Person:
     Parameters
     ----------
     name
-        The name as `person_named` returns it: in this form, names are compared and recorded.
+        The name as `person_named` returns it. Names are compared and stored in this form.
     proof
-        How the name was proven, for the record: the header's name, or the token's id.
+        How the name was proven: the header's name, or the token's id. Stored in the history.
     """
 
     name: str
@@ -133,7 +133,7 @@ class ByToken:
         return claims
 
 
-#: A way to identify the sender of a request.
+#: The configured way to identify the sender of a request: by a header or by a token.
 IdentityProof = ByHeader | ByToken
 
 

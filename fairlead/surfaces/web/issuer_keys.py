@@ -56,7 +56,8 @@ class Keys:
     def find(self, key_id: str) -> Mapping[str, Any] | None:
         """Return a key as the issuer publishes it; None: the issuer has no key with this id.
 
-        Waits for the issuer's answer, unless the last fetch failed or many other requests wait.
+        If the cache does not have the key, fetches the keys. The call waits for the fetch, unless
+        the last fetch failed, or many other requests wait already.
 
         Raises
         ------
@@ -78,7 +79,7 @@ class Keys:
         Parameters
         ----------
         patient
-            Whether to wait also for a fetch that another request has started.
+            Whether to wait even if another request has started the fetch.
         """
         with self._lock:
             first = self._fetching is None and self._clock() - self._tried >= REST_S

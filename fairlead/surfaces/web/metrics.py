@@ -30,22 +30,22 @@ from fairlead.store.monitoring import CURRENT_WITHIN, Readings, read_all_groups
 
 _log = logging.getLogger(__name__)
 
-#: Outcomes of a decision. Each outcome has a counter that starts at 0. Therefore the first failure
-#: is an increase, which alerts notice.
+#: Outcomes of a decision. The counter of each outcome is exported from the beginning, with value 0.
+#: Otherwise alerts would not notice the first failure, because they notice only increases.
 OUTCOMES: Final = ("plan", "no change", "failed")
 UNITS: Final = ("records", "ratio", "seconds", "bytes")
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A gauge, whose values are a column of one of the `Readings`; nulls are not exported.
+    """Defines a gauge. Its values are a column of rows read from the database, without nulls.
 
     Parameters
     ----------
     name
         The metric's name. Both formats require that the name ends with the unit, if there is one.
     rows, column
-        Key in `Readings`, and name of the column with the values.
+        Key of the rows in `Readings`, and name of the column with the values.
     text
         The text after `# HELP`; "": the meaning of the figure that has the column's name.
     labels
@@ -241,8 +241,8 @@ def build_registry(
     engine
         Fairlead's database.
     sample_every
-        The sampling interval. If a group is not sampled for ten intervals (or a quarter of an hour,
-        if that is longer), it is no longer exported.
+        The sampling interval. The metrics leave out groups that were not sampled for ten intervals
+        (or for a quarter of an hour, if that is longer).
     policies
         Returns the policies, whose objectives are exported.
     web
@@ -272,7 +272,7 @@ class GroupCollector(Collector):
     ) -> None:
         self._engine, self._sampled_within = engine, sampled_within
         self._policies, self._web = policies, web
-        self._objectives: dict[str, float] = {}  # computed from the policies in `_of`
+        self._objectives: dict[str, float] = {}  # by group; computed from the policies in `_of`
         self._of: Sequence[Policy] = ()
         self._one_at_a_time = threading.Lock()
 

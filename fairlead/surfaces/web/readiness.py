@@ -17,15 +17,15 @@ from fairlead.store.monitoring import SampleAge, last_sample
 
 #: Seconds to wait for Kafka's answer; the clients of `/ready` usually wait longer.
 KAFKA_S: Final = 2.0
-#: The parts of `fairlead up` that take samples.
+#: The processes that `fairlead up` runs to take samples.
 _SAMPLING: Final = ("code", "daemon")
 
 
 def readiness(engine: Engine, settings: Settings) -> dict[str, Any]:
-    """Return the answer of `/ready`; the planner is ready if nothing is `missing`.
+    """Return the answer of `/ready`. The planner is ready if the list `missing` in it is empty.
 
-    Kafka's state is reported, but Kafka is never in `missing`. If brokers do not answer, no samples
-    are taken, so `missing` soon contains a message about samples.
+    The answer contains Kafka's state, but Kafka is never in `missing`. If brokers do not answer, no
+    samples are taken, so `missing` soon contains a message about samples.
 
     Raises
     ------

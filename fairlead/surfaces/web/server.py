@@ -34,7 +34,7 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
     ConfigurationError
         The address is in use, or not an address of this machine.
     """
-    # When uvicorn has stopped, it raises the signal again. Ctrl-C is no error.
+    # After uvicorn has stopped because of a signal, it raises the signal again. Ctrl-C is no error.
     with listening(host, port) as listener, contextlib.suppress(KeyboardInterrupt):
         _log.info("serving at %s", address_of(listener))
         uvicorn_server(app).run([listener])

@@ -68,10 +68,10 @@ class Sheet:
     sentences
         What the step will do.
     group, version, sha256
-        The group or the plan that the step is about; the form contains them. For `unfreeze`,
+        The group or the plan that the step changes. They are fields of the form. For `unfreeze`,
         `version` is the number of the freeze.
     moves
-        Partition, present owner, next owner.
+        For each move: the partition, its present owner, and its next owner.
     risks
         Risks of an approval.
     """
@@ -252,7 +252,10 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
 
 
 def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
-    """Refuse a version that is not in `state`; the message names the newest version in `state`."""
+    """Raise PlanStateError if the plan is not in `state`.
+
+    The message names the group's newest version that is in `state`, if there is one.
+    """
     if plan.state == state:
         return
     newest = max(
