@@ -55,7 +55,7 @@ class Stage:
         self.follower.assigned(encode_note(note), generation=1)
 
     def reads(self, offset: int, version: int) -> None:
-        """Publish a plan; wait until the follower has read it and could request a rebalance."""
+        """Publish a plan; wait until the plan follower has read it and had time for a request."""
         self.source.feed.put(record(offset, version))
         eventually(
             lambda: self.follower.status().latest_version == version, f"version {version} is read"
