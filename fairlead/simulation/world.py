@@ -41,7 +41,7 @@ class Roster:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The input of N steps, for P partitions and M members.
+    """The input of a simulation of N steps, P partitions and M members.
 
     Parameters
     ----------

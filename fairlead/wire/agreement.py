@@ -23,8 +23,9 @@ from fairlead.wire.record import NOTHING, Identity
 
 log = logging.getLogger(__name__)
 
-#: Members ignore records of other formats. If a group has members with two formats, the members of
-#: each format redistribute only the partitions that they gave up. So no partition gets two owners.
+#: Version of the format. Members ignore records of other versions. If a group has members with two
+#: versions, the members of each version redistribute only the partitions that they gave up. So no
+#: partition gets two owners.
 _FORMAT: Final = 4
 #: Limits the cost of reading a record: maximum number of partitions, of topics, and of members.
 MOST_PARTITIONS: Final = 200_000

@@ -83,8 +83,8 @@ class SubscriptionNote:
         As in `GroupMember`.
     again
         Number of rebalances that this plan follower requested to complete a cooperative rebalance.
-        The number makes the user data differ, because the coordinator ignores an unchanged
-        subscription.
+        The coordinator ignores an unchanged subscription, so this number makes the user data
+        differ.
     """
 
     client_id: str | None = None

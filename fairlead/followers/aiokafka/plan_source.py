@@ -96,7 +96,7 @@ class AiokafkaSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the group's key now belongs to another partition, since partitions were added."""
+        """Whether the group's key belongs to another partition now: partitions were added."""
         count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 

@@ -1,8 +1,8 @@
 """The decision of a group leader that uses one of Fairlead's assignors without plans.
 
-Belongs here: building the problem from the members' subscriptions and sticky user data. Belongs
-elsewhere: the rules (`assignors`), fetching lags (`lags`), a client's own types (`kafka_python`,
-`aiokafka`).
+Belongs here: building the assignment problem from the members' subscriptions and sticky user data.
+Belongs elsewhere: the rules (`assignors`), fetching lags (`lags`), a client's own types
+(`kafka_python`, `aiokafka`).
 """
 
 import logging

@@ -42,18 +42,19 @@ from fairlead.wire.seals import Seal
 
 log = logging.getLogger(__name__)
 
-#: The topic is not compacted, because the first valid assignment record decides, and compaction
-#: would remove that record. Members need a record for seconds; people and the planner need the
-#: record for up to a day.
+#: The topic is not compacted, because the first valid record with an assignment decides, and
+#: compaction would keep only the last record. Members need a record for seconds; people and the
+#: planner need the record for up to a day.
 COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
-    "compression.type": "gzip",  # the broker recompresses records: every client can read gzip
+    "compression.type": "gzip",  # how the broker stores records; every client can read gzip
 }
 COORDINATION_PARTITIONS: Final = 8
 #: Maximum number of records per read.
 _BATCH: Final = 1000
-#: After these errors the log is broken: the next records may be from another log.
+#: Errors that break the log: the partition may have been truncated, or deleted and created again,
+#: or this client may not read the partition any more.
 _BROKEN: Final = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
@@ -118,7 +119,7 @@ class Sent:
 
 @dataclass(eq=False)
 class AgreementLog:
-    """One group's part of the coordination topic, without the records written before it was opened.
+    """One group's part of the coordination topic. Records from before the opening are ignored.
 
     Not thread-safe. `check`, `partition_count` and `broker_assigns` wait for a broker's response.
     """
@@ -142,7 +143,7 @@ class AgreementLog:
         self._tail.assign([self._partition])
 
     def append(self, record: Record) -> Sent:
-        """Send a record once, without waiting. When `read` returns the record, it has arrived."""
+        """Send a record once, without waiting. Only `read` shows that the record has arrived."""
         sent, read_to, value = Sent(), self._floor, encode(record)
         this = weakref.ref(self)  # weak, because the producer would otherwise keep this log alive
 
@@ -271,12 +272,12 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required, not joined; members have the ACL READ for it
+                "group.id": self.group,  # required, but never joined; members have READ permission
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
                 "fetch.error.backoff.ms": 50,
-                # Without prefetching, one fetch returns the announcements of many members.
+                # Fetch only when the queue is empty. One fetch then returns many announcements.
                 "queued.min.messages": 1,
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,

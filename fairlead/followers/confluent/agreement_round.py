@@ -44,8 +44,8 @@ LONGEST_S: Final = 2.0
 #: Seconds. If a member does not write the assignment record in this time, the next member writes
 #: one.
 TURN_S: Final = 0.25
-#: Seconds. If a member has written an assignment record but has not read any, it writes again after
-#: this time.
+#: Seconds. If a member has written an assignment record but has read none in the log, the member
+#: writes another one after this time.
 REPEAT_S: Final = 2.0
 
 

@@ -1,4 +1,4 @@
-"""Kafka clients that the plan followers of one process share, and requests of several modules.
+"""Kafka clients that the plan followers of one process share, and requests that they send.
 
 Belongs here: sharing clients, and deleting them. Belongs elsewhere: topics and records
 (`agreement_log`, `plan_source`).

@@ -83,8 +83,8 @@ class PlanConsumer(Consumer):
     Raises
     ------
     ConfigurationError
-        A setting is incompatible with plans: static membership, another partition assignment
-        strategy than `range`, `group.protocol=consumer`; or `group_secret` is empty or short.
+        A setting is incompatible with plans: static membership, a partition assignment strategy
+        other than `range`, `group.protocol=consumer`; or `group_secret` is empty or short.
 
     Notes
     -----
@@ -253,7 +253,7 @@ class PlanConsumer(Consumer):
 
         An idle consumer spends its time in this method, so this method makes few calls.
         """
-        poll, member = super().poll, self._member  # a callback's exception cannot end consume()
+        poll, member = super().poll, self._member  # poll, because a callback cannot end consume()
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -274,14 +274,14 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Assign partitions with other start offsets; call it in `on_assign`, as with Consumer."""
+        """Assign partitions, as Consumer does: in `on_assign`, for example to set start offsets."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Remove the assignment; call it in `on_revoke`, as with Consumer."""
+        """Remove the assignment, as Consumer does: in `on_revoke`."""
         self._member.touched = True
         self._store()
         super().unassign()

@@ -20,10 +20,10 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. If the broker refuses the announcement, the member sends it again. It stops this long
-#: after the start of the generation.
+#: Seconds after the start of the generation. Until then, the member sends its announcement again if
+#: the broker refuses it.
 RESEND_S: Final = 1.0
-#: Seconds between two of these attempts.
+#: Seconds between two attempts to send the announcement.
 _RESEND_EVERY_S: Final = 0.1
 #: Seconds. Longest time for which a member waits until it reads its own announcement in the log.
 _READ_BACK_S: Final = 3.0
@@ -225,8 +225,8 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # If a number was never read, use the maximum. The number of partitions given up is then
-        # lower, so this member waits longer for announcements.
+        # If a number was never read, use the maximum. Then it seems that some partitions were not
+        # given up, so this member waits longer for announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

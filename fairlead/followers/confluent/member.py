@@ -59,7 +59,7 @@ _AT_REST_S: Final = 3.0
 _SHORTEST_S: Final = 0.006
 #: Maximum number of reads of the log in `subscribe`, which stops earlier if the log is confirmed.
 _READS_TO_JOIN: Final = 25
-#: Seconds. If the log is not confirmed by then, the member joins the group after this time.
+#: Seconds. After this time, the member joins the group even if the log is not confirmed.
 _LISTEN_S: Final = 2.0
 #: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself. It
 #: then owns its partitions from `range`.
@@ -76,7 +76,7 @@ _UNDECIDED: Final = AssignmentNote(
 
 
 class State(Enum):
-    """The state of a member."""
+    """What a member is doing. `TABLE` describes each state."""
 
     OUTSIDE = "outside"
     LISTENING = "listening"
@@ -193,8 +193,8 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Used before a generation begins: when the member began to read the log, the log that it
-        # has read since, the records, and the partitions from `range`.
+        # Used before a generation begins: when the member began to read the log, which log it has
+        # read since then, the records of this log, and the partitions from `range`.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
@@ -209,8 +209,9 @@ class FollowingMember:
         #: Whether the application's assign callback has run, and its revoke callback not yet.
         self._announced_share = False
         # Monotonic time until which this member does not announce itself, because earlier rounds
-        # ended without a decision. Seconds spent in interrupted rounds.
+        # ended without a decision.
         self._silent_until = float("-inf")
+        # Seconds spent in interrupted rounds.
         self._spent_s = 0.0
         # Monotonic time to write the assignment record again; infinite if another member does so.
         self._repeat_at = float("inf")
@@ -534,7 +535,10 @@ class FollowingMember:
             self._asking.log_moved(self._now())
 
     def _should_rejoin(self) -> bool:
-        """Whether to leave and join again now, for another round or because the log works again."""
+        """Whether to leave and join again now: to take part in a round, or to adopt a newer plan.
+
+        If the member joined before the log was confirmed, it also leaves, to read the log first.
+        """
         now, confirmed = self._now(), self._listener.confirmed
         if self.state is State.JOINING:  # a member must read the log before it joins
             unheard = confirmed and self._heard_through is not self._listener.log

@@ -68,11 +68,11 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                "group.id": group,  # required, not joined; members have the ACL READ for it
+                "group.id": group,  # required, but never joined; members have READ permission
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "enable.partition.eof": True,  # the end of a partition is its last stable offset
+                "enable.partition.eof": True,  # reports when the last stable offset is reached
             }
         )
         try:

@@ -1,7 +1,7 @@
-"""Add reports of work to all commits of confluent-kafka.
+"""Report the application's processing times in the metadata of all commits of confluent-kafka.
 
 Belongs here: storing offsets with reports, which librdkafka then commits. Belongs elsewhere:
-measuring (`followers.core.meter`).
+measuring processing times (`followers.core.meter`).
 
 A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset without
 metadata when it returns a message. So this module sets `enable.auto.offset.store=false` and stores
@@ -36,7 +36,7 @@ _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 
 
 class Reporting:
-    """Adds reports of work to the commits of one consumer.
+    """Adds reports of processing times to the commits of one consumer.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Reporting:
         self._next_store_at = float("-inf")
 
     def took(self, consumer: Consumer, message: Any) -> None:
-        """Start to measure a message that the client returns, and store its offset if due."""
+        """Start timing a message that the client returns, and store its offset if due."""
         progress = self.meter.took_one(message.topic(), message.partition(), message.offset())
         if self._stores:
             self._handed_out[progress] = message
@@ -77,7 +77,7 @@ class Reporting:
                 self.meter.begin()
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
-        """Start to measure messages that the client returns; return them as a `TimedList`."""
+        """Start timing messages that the client returns; return the messages as a `TimedList`."""
         runs: list[Run] = []
         records = 0
         for key, run in groupby(_partitions(messages)):

@@ -1,4 +1,4 @@
-"""Read the plan topic in the background, so that a rebalance need not wait for it.
+"""Read the plan topic in the background, so that the plan is known when a rebalance begins.
 
 Belongs here: the thread, connections, and whether the plan is up to date. Belongs elsewhere: the
 meaning of records (`plan_cache`), and fetching records (each client's `PlanSource`).
@@ -114,9 +114,7 @@ class PlanReader:
     def serve(self) -> bool:
         """Add a plan follower, and start the thread if it is the first.
 
-        Return False if the reader has stopped.
-
-        A stopped reader cannot be started again.
+        Return False if the reader has stopped, because a stopped reader cannot be started again.
         """
         with self._progress:
             if self._stopping.is_set():
@@ -197,7 +195,7 @@ class PlanReader:
                 if pause_s := self.advance(self._read_s):
                     self._stopping.wait(pause_s)
         finally:
-            # Also after an error, so that later plan followers get another reader.
+            # Do this after an error, too, so that later plan followers create another reader.
             self._stopping.set()
             self._disconnect()
 

@@ -121,7 +121,7 @@ class FollowerState:
     clock
         The time source.
     undecided
-        The assignment note during a rebalance.
+        What the status contains during a rebalance: no plan version, and the reason.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:

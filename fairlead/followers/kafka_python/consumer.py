@@ -163,8 +163,8 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
         As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
         plans. By default, this is `range`, Kafka's default assignor. So you can replace consumers
-        that use it, one at a time. `cooperative` is as for `PlanAssignor`. With `cooperative=True`,
-        the list is empty by default, and may contain only `CooperativeStickyAssignor`.
+        that use `range` one at a time. `cooperative` is as for `PlanAssignor`; if it is True, the
+        list of assignors is empty by default, and may contain only `CooperativeStickyAssignor`.
 
     Raises
     ------
@@ -217,7 +217,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` measures its times.
+        # KafkaConsumer's iterator polls with `update_offsets=False`. Then `__next__` measures.
         return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:
