@@ -186,6 +186,6 @@ class Loop:
             self._handovers.append(Handover(at_s, planned, moved, int(pauses.sum())))
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        """Return which partitions to pause when some are taken from their owners, bool (P,)."""
+        """Return which partitions to pause when those in `taken` get new owners, bool (P,)."""
         del step
         return taken

@@ -125,7 +125,7 @@ class AssignmentRecord:
 
 @dataclass(frozen=True)
 class Mark:
-    """A test record: if a member reads its own mark, it can write to the log and read from it.
+    """A test record: a member that reads its own test record can write and read the topic.
 
     Parameters
     ----------

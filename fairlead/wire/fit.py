@@ -198,7 +198,7 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     narrowest_first = new_members[
         np.argsort(group.subscribed[new_members].sum(axis=1), kind="stable")
     ]
-    # Ignore warnings: some BLAS libraries warn about invalid values in their own padding.
+    # Some BLAS libraries warn about invalid values in padding. The result is correct nevertheless.
     with np.errstate(invalid="ignore"):
         covers = needed @ ~group.subscribed[narrowest_first].T == 0
     takers = np.full(len(absent), -1)

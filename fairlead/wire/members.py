@@ -143,7 +143,7 @@ class AssignmentNote:
         return self.decided, had_plan and self.plan_version is None
 
     def followed(self) -> str:
-        """Describe the plan or fallback of the assignment, for the log.
+        """Describe the plan or fallback of the assignment, for log messages.
 
         Examples
         --------
@@ -205,7 +205,7 @@ def encode_note(note: SubscriptionNote | AssignmentNote) -> bytes:
 
 
 def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
-    """Parse the user data of a subscription; return an empty note if it is not a plan follower's.
+    """Parse a plan follower's subscription user data; return an empty note for other user data.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
-    """Parse the user data of an assignment; return an empty note if it is not a plan follower's."""
+    """Parse a plan follower's assignment user data; return an empty note for other user data."""
     note = _decode(user_data)
     version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(

@@ -89,7 +89,7 @@ class WorkReport:
         member_id
             The consumer's member id.
         token
-            `TOKEN_LENGTH` random digits of base 36, drawn when the consumer is created.
+            `TOKEN_LENGTH` random digits of base 36, generated when the consumer is created.
 
         Examples
         --------

@@ -194,7 +194,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records, as AIOKafkaConsumer does.
 
-        If the consumer reports its work, the time of iterating over the lists is measured.
+        If reports are on, the lists measure how long the application processes each record.
         """
         call = super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         meter = self._meter

@@ -53,8 +53,8 @@ COORDINATION_TOPIC_CONFIG: Final = {
 COORDINATION_PARTITIONS: Final = 8
 #: Maximum number of records per read.
 _BATCH: Final = 1000
-#: Errors that break the log: the partition may have been truncated, or deleted and created again,
-#: or this client may not read the partition any more.
+#: Errors after which a log cannot be used any more. The partition may have been truncated, or
+#: deleted and created again, or this client may have lost the permission to read the topic.
 _BROKEN: Final = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
@@ -67,7 +67,8 @@ _BROKEN: Final = frozenset(
         KafkaError._UNKNOWN_TOPIC,
     }
 )
-#: Errors after which the record is certainly not in the log; the client does not retry them.
+#: Errors after which a sent record is certainly not in the log. The client does not send the record
+#: again.
 _NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.INVALID_MSG,
@@ -88,7 +89,7 @@ _NOT_WRITTEN: Final = frozenset(
 
 
 class Entry(NamedTuple):
-    """A record of the log, and the leader epoch in which it was written."""
+    """A record of the coordination topic, and the leader epoch in which the record was written."""
 
     record: Record
     epoch: int = 0
@@ -135,7 +136,7 @@ class AgreementLog:
     #: The id that the cluster gave the topic.
     identity: str
     _seal: Seal
-    #: Why the log cannot be used any more; None: it can be used.
+    #: Why this log cannot be used any more; None: this log can be used.
     broken: str | None = None
 
     def __post_init__(self) -> None:
@@ -194,7 +195,7 @@ class AgreementLog:
         return entries
 
     def check(self, timeout_s: float) -> None:
-        """Set `broken` if the topic was created again, or the group's partition has changed."""
+        """Set `broken` if the topic was replaced, or the group belongs to another partition now."""
         topic = self._partition.topic
         try:
             described = described_topic(self._admin, topic, timeout_s)
@@ -232,7 +233,7 @@ class AgreementLog:
         return any(listed.group_id == self._group for listed in groups)
 
     def close(self) -> None:
-        """Close the consumer; if the log is broken, stop sharing the producer and admin client."""
+        """Close the consumer. If `broken` is set, stop sharing the producer and admin client."""
         self._producer.poll(0)
         if self.broken is not None:
             forget(self._producer)

@@ -126,7 +126,7 @@ class AgreementRound:
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
-        """All announcements before the first assignment record, in log order."""
+        """All announcements that precede the first assignment record, in the order of the log."""
         return tuple(self._own_records.heard.values()) if self._own_records else ()
 
     @property
@@ -136,7 +136,7 @@ class AgreementRound:
 
     @property
     def announced(self) -> bool:
-        """Whether this member's own announcement has been read in the log."""
+        """Whether this member has read its own announcement in the coordination log."""
         return self._own_records is not None
 
     @property
@@ -162,7 +162,7 @@ class AgreementRound:
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
     def hear(self, record: Announcement | AssignmentRecord, now: float, *, epoch: int = 0) -> None:
-        """Apply the next record of the log.
+        """Apply the next record of the coordination log.
 
         Parameters
         ----------
@@ -199,15 +199,15 @@ class AgreementRound:
         """Return when this member should write an assignment; None: not yet known, or not needed.
 
         The member that has read the newest plan record writes first. If several members have read
-        that record, the one whose announcement is last in the log writes first, because it has read
-        the announcements of all others.
+        that record, the member whose announcement is last in the log writes first, because this
+        member has read the announcements of all others.
         """
         present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
-        # The sort is stable: members that have read the same plan record stay in the log's order.
+        # The sort is stable: members that have read the same plan record keep their order.
         newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at

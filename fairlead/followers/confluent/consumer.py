@@ -148,7 +148,7 @@ class PlanConsumer(Consumer):
             A topic is a pattern; `topics` is empty; or the coordination topic is compacted, or is
             missing and this client is not permitted to create it.
         TypeError
-            `topics` is a string, or contains something else than strings.
+            `topics` is a string, or contains values that are not strings.
         RuntimeError
             The consumer is closed.
         """
@@ -197,8 +197,8 @@ class PlanConsumer(Consumer):
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` messages, waiting at most `timeout` for the first.
 
-        If the consumer reports its work, the returned list measures how long the application
-        processes the messages.
+        If reports are on, the returned list measures how long the application processes each
+        message.
         """
         consume = super().consume
         if self._closed:
@@ -253,7 +253,8 @@ class PlanConsumer(Consumer):
 
         An idle consumer spends its time in this method, so this method makes few calls.
         """
-        poll, member = super().poll, self._member  # poll, because a callback cannot end consume()
+        # Use poll(), because an exception in a callback does not end consume().
+        poll, member = super().poll, self._member
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -274,14 +275,14 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Assign partitions, as Consumer does: in `on_assign`, for example to set start offsets."""
+        """Assign partitions, as Consumer does. Call in `on_assign`, for example to set offsets."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Remove the assignment, as Consumer does: in `on_revoke`."""
+        """Remove the assignment, as Consumer does. Call in `on_revoke`."""
         self._member.touched = True
         self._store()
         super().unassign()

@@ -15,13 +15,13 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
-#: Seconds. Shortest pause between a round that left this member out and the request for a
+#: Seconds. Shortest pause between an agreement round without this member and the request for a
 #: rebalance; doubled after each such round, up to `_LONGEST_LEFT_OUT_S`.
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. Shortest pause between the log's recovery and the rebalance request of a member that was
-#: left out once. Other members need this time to open the log.
+#: Seconds. Shortest pause between the coordination log's recovery and the rebalance request of a
+#: member that was left out once. Other members need this time to open the log.
 _LOG_BACK_S: Final = 1.0
 #: Seconds. A member that stopped waiting for an assignment record owns nothing. It requests a
 #: rebalance after a pause of at most this time.
@@ -85,14 +85,14 @@ class RejoinPolicy:
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """If a request is scheduled, move it to an earlier time, because the log works again."""
+        """If a request is scheduled, make it earlier, because the coordination log works again."""
         pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Schedule a request, because the records of the next round will be in another log."""
+        """Schedule a request, because the group has another coordination log now."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 

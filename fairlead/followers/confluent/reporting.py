@@ -50,7 +50,7 @@ class Reporting:
         self.meter = Meter(float(settings.get(_MAX_POLL, 300_000)) / 1e3)
         #: Partitions that the application has paused.
         self.paused: set[Pair] = set()
-        #: Whether the consumer reports its work.
+        #: Whether the consumer reports processing times.
         self.reports = report
         #: Whether this class stores offsets; False if the application does so, or reports are off.
         self._stores = report and _is_on(settings.get(_AUTO_STORE, True))

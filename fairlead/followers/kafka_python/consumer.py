@@ -205,7 +205,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return the next records, as KafkaConsumer does.
 
-        If the consumer reports its work, the time of iterating over the lists is measured.
+        If reports are on, the lists measure how long the application processes each record.
         """
         meter = self._meter
         if meter is None:
@@ -217,7 +217,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        # KafkaConsumer's iterator polls with `update_offsets=False`. Then `__next__` measures.
+        # KafkaConsumer's iterator sets `update_offsets=False`. Then `__next__` measures times.
         return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:
