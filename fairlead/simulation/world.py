@@ -100,7 +100,7 @@ class World:
 
     @cached_property
     def changed(self) -> Int64:
-        """Steps that begin with a rebalance, since members or partitions change; includes 0."""
+        """Steps that begin with a rebalance, because members or partitions change; includes 0."""
         members = np.diff(self.present, axis=0).any(axis=1)
         partitions = np.diff(self.exists, axis=0).any(axis=1)
         return np.concatenate(([0], np.flatnonzero(members | partitions) + 1))

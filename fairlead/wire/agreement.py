@@ -190,7 +190,7 @@ def decode(value: bytes | None) -> Record | None:
 
 
 def _checked(value: Any, kind: type) -> Any:
-    """Return the value if it has exactly this type, so that True is not accepted as an int."""
+    """Return the value; raise TypeError unless its type is exactly `kind`: True is not an int."""
     if type(value) is not kind:
         raise TypeError(f"{str(value)[:80]!r} is not of type {kind.__name__}")
     return value
@@ -236,7 +236,7 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
 
 
 def _partitions(text: Any) -> Ranges:
-    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # each range has a partition or more
+    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # a range has at least 1 partition
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return parse_ranges(text, below=MOST_PARTITIONS)
 

@@ -57,7 +57,7 @@ class GroupMember:
         instance_id: str | None = None,
         owned: Mapping[str, Collection[int]] | None = None,
     ) -> Self:
-        """Return a member with its subscription; `user_data` may come from another assignor."""
+        """Return a member with its subscription. `user_data` may come from another assignor."""
         note = decode_subscription(user_data)
         return cls(
             member_id,
@@ -101,11 +101,11 @@ class AssignmentNote:
     Parameters
     ----------
     plan_version
-        Version of the plan that the assignment follows; None: the assignment is the fallback.
+        Version of the plan that the assignment follows; None: it follows no plan.
     seen
         The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
-        Why the assignment is the fallback; None: it follows a plan.
+        Why the assignment follows no plan; None: it follows a plan.
     lapsed
         Whether the lease of `seen` had expired, by the clocks of all members that had read it.
     decided

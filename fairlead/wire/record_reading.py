@@ -210,7 +210,7 @@ def _lease(by_name: dict[str, bytes]) -> datetime | None:
 
 
 def header_text(by_name: dict[str, bytes], name: str) -> str:
-    """Return a header, "" if it is missing; raises InvalidPlanError if it is not UTF-8."""
+    """Return a header's text, "" if missing; raise InvalidPlanError if it is not UTF-8."""
     try:
         return by_name.get(name, b"").decode()
     except UnicodeDecodeError as error:

@@ -145,7 +145,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         As for AIOKafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
         plans. By default, these are `range` and `roundrobin`, the default assignors of Kafka and
-        aiokafka. So you can replace consumers with these assignors one at a time.
+        aiokafka. So consumers that use these assignors can be replaced one at a time.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def shared_client(kind: type[Client], connection: Mapping[str, Any]) -> Client:
     """Return a client of the class `kind`; plan followers with equal settings share one client."""
     key = (kind, key_of(connection))
     client: Client | None = shared.get(key)
-    if client is None or client in _forgotten:  # two threads may each create one, which is harmless
+    if client is None or client in _forgotten:  # two threads may create two, which is harmless
         client = shared[key] = kind(dict(connection))
     return client
 

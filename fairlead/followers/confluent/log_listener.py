@@ -95,7 +95,7 @@ class LogListener:
         return self._confirmed and self.works
 
     def open(self) -> None:
-        """Open the log at its end, unless it is open and works.
+        """Open the coordination log at its end, unless it is already open and works.
 
         Makes up to three requests. Each takes at most `REQUEST_S`, or a multiple of it after
         failures.

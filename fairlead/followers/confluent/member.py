@@ -57,7 +57,7 @@ _AT_REST_S: Final = 3.0
 #: Seconds. If less time is left, `fetch` returns, because the client's time-outs are whole
 #: milliseconds.
 _SHORTEST_S: Final = 0.006
-#: Maximum number of reads of the log in `subscribe`. When the log is confirmed, `subscribe` stops.
+#: Maximum number of reads of the log in `subscribe`, if the log is not confirmed earlier.
 _READS_TO_JOIN: Final = 25
 #: Seconds. After this time, the member joins the group even if it could not read its test record.
 _LISTEN_S: Final = 2.0
@@ -487,7 +487,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Continue the agreement round; after it, write the assignment record again when due."""
+        """Continue the agreement round. Afterwards, write the assignment record again when due."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return

@@ -1,7 +1,7 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: finding and reading the partition with a group's records. Belongs elsewhere: the
-meaning of records (`plan_cache`).
+Belongs here: finding and reading the partition that contains a group's records. Belongs elsewhere:
+the meaning of records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -40,13 +40,13 @@ _READ_S: Final = 1.0
 
 @dataclass(eq=False)
 class ConfluentSource:
-    """The partition of the plan topic with a group's records, read from its beginning."""
+    """The partition of the plan topic that contains a group's records, read from its beginning."""
 
     _consumer: Consumer
     _group: str
     _partition: TopicPartition
     origin: Origin
-    #: Sends requests about the topic, because the consumer would send them after its pending fetch.
+    #: Sends requests about the topic. The consumer would send them only after its pending fetch.
     _admin: AdminClient
     _ended: bool = False
 

@@ -3,9 +3,9 @@
 Belongs here: the reasons, and how long to wait for other members' requests. Belongs elsewhere: the
 result of a rebalance (`agreement_round`), and whether this member may request one (`member`).
 
-A rebalance interrupts the whole group. So a member that is left out repeatedly waits longer before
-each request. For a newer plan, one rebalance is enough for all members. So each member waits for a
-random time, and the first request makes the others unnecessary.
+A rebalance interrupts the whole group. So a member that is left out several times in a row waits
+longer before each request. For a newer plan, one rebalance is enough for all members. So each
+member waits for a random time, and the first request makes the others unnecessary.
 """
 
 import random
@@ -85,7 +85,7 @@ class RejoinPolicy:
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """If a request is scheduled, make it earlier, because the coordination log works again."""
+        """Move a scheduled request to an earlier time, because the log works again."""
         pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
@@ -97,11 +97,11 @@ class RejoinPolicy:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether a request to take part again is due; stays True until `unsettle`."""
+        """Whether to request a rebalance now, to take part in a round; True until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
-        """Whether a request for a newer or renewed plan is due; stays True until `unsettle`."""
+        """Whether to request a rebalance now for a newer or renewed plan; True until `unsettle`."""
         if not self._for_plan:
             self._for_plan = self._schedule.due(
                 seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until

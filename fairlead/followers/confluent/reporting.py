@@ -179,7 +179,7 @@ def _pair(message: Any) -> Pair:
     return message.topic(), message.partition()
 
 
-#: Returns the offset of a message that is no error.
+#: Returns the offset of a message that is not an error.
 _offset: Any = Message.offset
 
 

@@ -176,7 +176,7 @@ class Follower:
         )
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
-        """Set the function that makes the consumer join again; it runs on the reader's thread."""
+        """Set the function that makes the consumer rejoin. It is called on the reader's thread."""
         self._request_rejoin = request
 
     def stop(self) -> None:
@@ -206,7 +206,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # After a restart, a static member may be the group leader and not be informed of it.
+            # After a restart, a static member may be the group leader without being told so.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_note(

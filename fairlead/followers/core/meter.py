@@ -32,7 +32,7 @@ Run = tuple[Progress | None, int]
 _GROUP_S: Final = 1e-3
 #: Maximum number of records that are timed as one group.
 _GROUP: Final = 256
-#: Value of `Meter._run` while there is no run.
+#: Value of `Meter._run` while no run of records is in progress.
 _NO_RUN: Final = Progress()
 
 
@@ -134,7 +134,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # like `_charge`, but faster
+        elif (progress := self._running) is not None:  # `_charge` inlined, for speed
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
@@ -388,7 +388,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """A list of a batch's records that measures iterations over it; a copy measures nothing."""
+    """A list of records that measures how long the application processes each. Copies do not."""
 
     __slots__ = ("_original", "batch", "runs")
 

@@ -28,7 +28,7 @@ _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
-    """The partition of the plan topic with a group's records, read from its beginning."""
+    """The partition of the plan topic that contains a group's records, read from its beginning."""
 
     @property
     def origin(self) -> Origin:
@@ -204,7 +204,7 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # plan followers keep the plan
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # followers keep the last plan
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 #: state is removed.
 _KEPT: Final = 64
 #: Seconds. Times that cannot be assigned to a record are added over this period, and the sum is
-#: squared. So many short batches make the confidence interval as wide as one long batch would. The
-#: period is longer than the time between two samples.
+#: squared. As a result, many short batches make the confidence interval as wide as one long batch.
+#: The period is longer than the time between two samples.
 _BLOCK_S: Final = 600.0
 
 
@@ -163,7 +163,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records again from an earlier offset, beginning with the last reported number."""
+        """Count records again from an earlier offset, adding to the last reported number."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False

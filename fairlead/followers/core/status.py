@@ -1,4 +1,4 @@
-"""A plan follower's status: its partitions, their rule, and the reason if it follows no plan.
+"""A plan follower's status: its partitions, the rule that assigned them, and the reason.
 
 Belongs here: the status, and the time of its last change. Belongs elsewhere: the events that change
 the status (`follower`, `fairlead.followers.confluent.member`).
@@ -93,7 +93,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
     plan
         The plan that the group follows; None: the group uses `range`.
     name
-        The member's `group.instance.id`, or its `client.id` if it has none.
+        The member's `group.instance.id`, or its `client.id` if the member is not static.
     """
     if plan is None:
         return "range gives it nothing: each topic has fewer partitions than members that read it"

@@ -162,8 +162,8 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     configs
         As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans. By default, this is `range`, Kafka's default assignor. So you can replace consumers
-        that use `range` one at a time. `cooperative` is as for `PlanAssignor`; if it is True, the
+        plans. By default, this is `range`, Kafka's default assignor. So consumers that use `range`
+        can be replaced one at a time. `cooperative` is as for `PlanAssignor`; if it is True, the
         list of assignors is empty by default, and may contain only `CooperativeStickyAssignor`.
 
     Raises

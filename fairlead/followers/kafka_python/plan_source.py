@@ -1,7 +1,7 @@
 """Read the plan topic with kafka-python.
 
-Belongs here: finding and reading the partition that holds a group's key. Belongs elsewhere: the
-meaning of records (`plan_cache`).
+Belongs here: finding and reading the partition that contains a group's records. Belongs elsewhere:
+the meaning of records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _CONNECTION: Final = {
 
 @dataclass(eq=False)
 class KafkaPythonSource:
-    """The partition of the plan topic that holds a group's key, read from its beginning."""
+    """The partition of the plan topic that contains a group's records, read from its beginning."""
 
     _consumer: KafkaConsumer
     _group: str
