@@ -246,7 +246,7 @@ def _given(raw: Any) -> Partitions:
 
 
 def _shares(raw: Any) -> dict[str, Partitions]:
-    """Parse shares; raise an error if they have too many partitions."""
+    """Parse the partitions of each member; raise an error if there are too many partitions."""
     shares = {
         _text(member, empty=True): {
             _text(topic): _partitions(text) for topic, text in _few(_checked(share, dict)).items()

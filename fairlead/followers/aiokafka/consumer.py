@@ -75,7 +75,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
+        """Set the assignor's consumer, which then rejoins whenever a new plan arrives.
 
         Call it on the consumer's event loop, before the consumer starts.
         """

@@ -110,7 +110,7 @@ class DirectRule:
             return assign("fair", problem).by_member()
 
     def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
-        """Remember the new assignment; a sticky assignor claims it at the next rebalance."""
+        """Remember the new assignment, which a sticky assignor sends at the next rebalance."""
         self._owned, self._generation = owned, generation
 
     def _member(self, member: JoinedMember) -> Member:

@@ -243,7 +243,7 @@ class AgreementLog:
 
 @dataclass(frozen=True, repr=False)  # its repr would contain secrets
 class KafkaCoordinationTopic:
-    """The coordination topic of a cluster, with the settings by which one group uses the topic.
+    """The coordination topic of a cluster, and one group's settings for this topic.
 
     Parameters
     ----------

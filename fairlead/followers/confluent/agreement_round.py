@@ -317,7 +317,7 @@ def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
 
 
 def _only(share: Mapping[str, list[int]], allowed: set[Pair]) -> Partitions:
-    """Return those partitions of a share that are in `allowed`."""
+    """Return the partitions in `share` that are also in `allowed`."""
     filtered = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)
         for topic, numbers in share.items()

@@ -1,4 +1,4 @@
-"""Kafka clients that the plan followers of one process share, and requests that they send.
+"""Kafka clients that the plan followers of one process share, and requests of these clients.
 
 Belongs here: sharing clients, and deleting them. Belongs elsewhere: topics and records
 (`agreement_log`, `plan_source`).

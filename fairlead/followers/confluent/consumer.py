@@ -75,8 +75,8 @@ class PlanConsumer(Consumer):
     group_secret
         A secret of at least 16 bytes, the same for all members of the group. Members accept only
         records that are authenticated with the secret, so that no other writer of the coordination
-        topic can act as a member. While you change the secret, give several, separated by commas.
-        None: records are not authenticated.
+        topic can act as a member. While you change the secret, give several secrets, separated by
+        commas. None: records are not authenticated.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
 

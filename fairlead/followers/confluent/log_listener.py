@@ -73,7 +73,7 @@ class LogListener:
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
-        #: Name of the test record that this member has written but not read yet; None: no such one.
+        #: Name of the test record that this member has written but not read yet; None: none.
         self._mark: str | None = None
         self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
         self._mark_s = _MARK_S

@@ -121,9 +121,10 @@ class ConfluentSource:
         return records
 
     def moved(self) -> bool:
-        """Whether the topic was created again, or the group's partition has changed.
+        """Whether the topic was replaced, or the group belongs to another partition now.
 
-        If a topic is created again, librdkafka continues at the old offset without an error.
+        If a topic is deleted and created again, librdkafka continues at the old offset without an
+        error.
         """
         try:
             described = described_topic(self._admin, self._partition.topic, _TIMEOUT_S)

@@ -13,7 +13,7 @@ from fairlead.wire.partitions import Pair, pairs
 
 
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
-    """Return the shares, leaving out partitions that another member still owns.
+    """Return each member's partitions, without those that another member still owns.
 
     If the owner of a partition receives a share without this partition, the owner gives the
     partition up and joins again. At this second rebalance, the partition has no owner and can be

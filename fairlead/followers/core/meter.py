@@ -85,7 +85,7 @@ class Meter:
     Parameters
     ----------
     record_s_max
-        Maximum seconds that count for a record: the client's `max.poll.interval.ms`, after which
+        Maximum seconds to count for one record: the client's `max.poll.interval.ms`, after which
         the group takes the partition away.
     clock
         Returns seconds of a monotonic clock.
@@ -210,7 +210,8 @@ class Meter:
         messages
             The messages, which may be of several partitions.
         runs
-            The partitions of the messages, in the same order.
+            For consecutive messages of one partition: the partition's progress, and the number of
+            messages. In the order of `messages`.
         offset_of
             Returns the offset of a message.
         """

@@ -18,7 +18,7 @@ from fairlead.wire.signing import Verifier
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.5
-#: Seconds between two checks whether the plan topic got more partitions or was created again.
+#: Seconds between two checks whether the plan topic got more partitions or was replaced.
 _CHECK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
@@ -38,7 +38,7 @@ class PlanSource(Protocol):
         """Return the next records, waiting at most `timeout_s`."""
 
     def moved(self) -> bool:
-        """Whether the topic was created again, or the group's partition has changed."""
+        """Whether the topic was replaced, or the group belongs to another partition now."""
 
     def at_end(self) -> bool:
         """Whether all records have been read that existed when the connection was opened."""

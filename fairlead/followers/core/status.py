@@ -1,4 +1,4 @@
-"""A plan follower's status: its partitions, the rule that assigned them, and the reason.
+"""A plan follower's status: its partitions, what assigned them, and why it follows no plan.
 
 Belongs here: the status, and the time of its last change. Belongs elsewhere: the events that change
 the status (`follower`, `fairlead.followers.confluent.member`).

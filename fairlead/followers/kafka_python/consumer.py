@@ -88,7 +88,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
+        """Set the assignor's consumer, which then rejoins whenever a new plan arrives.
 
         Call it before the consumer polls.
         """
