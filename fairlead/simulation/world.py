@@ -23,7 +23,7 @@ class Roster:
     Parameters
     ----------
     members, topics
-        Names, in Kafka's order.
+        Names, in the order in which Kafka sorts strings.
     counts
         Number of partitions of each topic, counting all that ever exist.
     subscribed

@@ -123,7 +123,7 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest plan record known at the decision, and whether its plan had expired.
+        """Return the newest plan record known to the leader, and whether its plan had expired.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A report of processing times: text that a consumer writes into a committed offset's metadata.
+"""A report of work: processing times that a consumer writes into a committed offset's metadata.
 
 Belongs here: writing and reading the text. Belongs elsewhere: measuring (`followers.core.meter`),
 and using reports (`fairlead.domain`).

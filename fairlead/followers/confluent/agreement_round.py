@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass
 class _EpochRecords:
-    """The records of one leader epoch."""
+    """The records that were written in one leader epoch of the coordination log."""
 
     heard: dict[str, Announcement] = field(default_factory=dict)
     given_up: set[Pair] = field(default_factory=set)

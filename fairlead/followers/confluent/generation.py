@@ -25,7 +25,7 @@ from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRec
 RESEND_S: Final = 1.0
 #: Seconds between two attempts to send the announcement.
 _RESEND_EVERY_S: Final = 0.1
-#: Seconds. Longest wait of a member between sending its announcement and reading it in the log.
+#: Seconds. Longest time from a generation's start until a member reads its own announcement.
 _READ_BACK_S: Final = 3.0
 #: Seconds. A member that has read the plan topic to its end waits at most this time for an
 #: assignment record.

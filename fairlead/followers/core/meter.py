@@ -117,7 +117,7 @@ class Meter:
         self._quick = 0
         self._passing_on = PassingOn()
         #: A run is a sequence of records of one partition, each returned by a separate call. These
-        #: are the present run's partition, and this partition's `busy` and `next` when it began.
+        #: are the present run's partition, and the partition's `busy` and `next` at its start.
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
         self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None

@@ -91,7 +91,7 @@ class PlanCache:
         self._origin = origin
         self._verifier = verifier
         #: Identity of the plan in `known`, until this connection has read the plan's record; then
-        #: None. An earlier tombstone withdrew an earlier plan, so this record restores the plan.
+        #: None. A tombstone that precedes this record withdrew an older plan, not this one.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:
