@@ -4,8 +4,8 @@
 
 The arguments are the broker, the group, the `client_id`, and the topics. Only `PlanConsumer`
 differs from any other aiokafka consumer. Give each consumer of the group a `client_id` of its own,
-since plans name members by client id. The listener sets up state for partitions that are new to
-this consumer, and cleans up the state of partitions that are permanently lost.
+since plans name members by client id. The rebalance listener sets up state for partitions that are
+new to this consumer, and cleans up the state of partitions that are permanently lost.
 """
 
 import asyncio

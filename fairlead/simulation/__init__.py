@@ -6,6 +6,6 @@ the samples of a planner. `membership` converts the group to an assignment probl
 decide which member reads which partition, and `loop` runs a controller in a world. The simulation
 needs only numpy, the assignors and the analysis, not Kafka, Spark, Postgres or Dagster.
 
-`benchmarks/simulation` extends these classes for synthetic groups: with costs of records, different
-ways in which clients read, and scenarios.
+`benchmarks/simulation` extends these classes for synthetic groups: with processing costs of
+records, different ways in which clients read, and scenarios.
 """

@@ -32,7 +32,7 @@ class SimulatedCommits:
         self._taken_over_at: Float64 = np.zeros(world.partitions)
 
     def hand_over(self, step: int, partitions: Mask) -> Int64:
-        """Commit the given partitions, whose owners change; return all committed offsets, (P,)."""
+        """Commit partitions whose owners change; return all committed offsets, of shape (P,)."""
         offsets = np.floor(self._reading.delivered(step)).astype(np.int64)
         self.at(step)
         self._commit(step, partitions, offsets, np.full(partitions.size, self._now(step)))
@@ -80,9 +80,9 @@ class SimulatedCommits:
         return np.full(len(roster.members) + 1, roster.commit_s)
 
     def _given_at(self, moment: Float64) -> Float64:
-        """For each partition, return the offset up to which records were received at its `moment`.
+        """Return, for each partition, the offset up to which its owner had received records.
 
-        Offsets are interpolated between steps.
+        `moment` contains a time for each partition. Offsets are interpolated between steps.
         """
         world = self._reading.world
         steps = moment / world.step_s

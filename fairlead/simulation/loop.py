@@ -1,4 +1,4 @@
-"""The closed loop, in which a controller's decisions affect the samples on which it decides next.
+"""The closed loop: a controller's decisions affect the samples that its next decisions use.
 
 Belongs here: the order of events, and the result of a run. Belongs elsewhere: figures computed from
 the result (`fairlead.surfaces.backtest`).
@@ -34,7 +34,7 @@ class Handover:
     at_s
         Seconds from the start.
     planned
-        Whether a plan caused the change; otherwise a change of members or partitions did.
+        Whether a plan caused the change. If not, a change of members or partitions caused it.
     moved
         Number of partitions that were taken from an owner that was still present.
     paused
@@ -186,6 +186,6 @@ class Loop:
             self._handovers.append(Handover(at_s, planned, moved, int(pauses.sum())))
 
     def _paused(self, step: int, taken: Mask) -> Mask:
-        """Return which partitions to pause when some are taken from their owners, bool (P,)."""
+        """Return which partitions to pause when those in `taken` get new owners, bool (P,)."""
         del step
         return taken

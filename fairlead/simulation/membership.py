@@ -60,18 +60,18 @@ class PresentMembers:
         )
 
     def inside(self, owner: Int32) -> Int32:
-        """Return the owners of the present partitions, with the problem's numbers of members.
+        """Convert owners from the world's member numbers to the problem's member numbers.
 
-        `owner` has the world's numbers. -1: no present member owns the partition.
+        The result contains only present partitions. -1: no present member owns the partition.
         """
         number = np.full(len(self.world.roster.members) + 1, -1, np.int32)
         number[self.members] = np.arange(self.members.size)
         return number[owner[self.partitions]]
 
     def outside(self, owner: Int32) -> Int32:
-        """Return the owners of all P partitions, with the world's numbers of members; int32.
+        """Convert owners from the problem's member numbers to the world's member numbers.
 
-        `owner` has the problem's numbers. Partitions that are not present get -1.
+        The result contains all P partitions, as int32. Partitions that are not present get -1.
         """
         everywhere = np.full(self.world.partitions, -1, np.int32)
         owned = owner >= 0

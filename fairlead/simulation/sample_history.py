@@ -1,4 +1,4 @@
-"""The samples that a planner keeps: all of the last hour, and one per 15 minutes before that.
+"""The samples that a planner stores: all of the last hour, and one per 15 minutes before that.
 
 Belongs here: removing older samples. Belongs elsewhere: the analysis of samples
 (`fairlead.domain.analysis`).

@@ -23,7 +23,7 @@ class Roster:
     Parameters
     ----------
     members, topics
-        Names, in Kafka's order.
+        Names, in the order in which Kafka sorts strings.
     counts
         Number of partitions of each topic, counting all that ever exist.
     subscribed
@@ -41,7 +41,7 @@ class Roster:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The input of N steps, for P partitions and M members.
+    """The input of a simulation of N steps, P partitions and M members.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class World:
 
     @cached_property
     def changed(self) -> Int64:
-        """Steps that begin with a rebalance, since members or partitions change; includes 0."""
+        """Steps that begin with a rebalance, because members or partitions change; includes 0."""
         members = np.diff(self.present, axis=0).any(axis=1)
         partitions = np.diff(self.exists, axis=0).any(axis=1)
         return np.concatenate(([0], np.flatnonzero(members | partitions) + 1))

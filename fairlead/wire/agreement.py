@@ -23,8 +23,9 @@ from fairlead.wire.record import NOTHING, Identity
 
 log = logging.getLogger(__name__)
 
-#: Members ignore records of other formats. If a group has members with two formats, the members of
-#: each format redistribute only the partitions that they gave up. So no partition gets two owners.
+#: Version of the format. Members ignore records of other versions. If a group has members with two
+#: versions, the members of each version redistribute only the partitions that they gave up. So no
+#: partition gets two owners.
 _FORMAT: Final = 4
 #: Limits the cost of reading a record: maximum number of partitions, of topics, and of members.
 MOST_PARTITIONS: Final = 200_000
@@ -124,7 +125,7 @@ class AssignmentRecord:
 
 @dataclass(frozen=True)
 class Mark:
-    """A test record: if a member reads its own mark, it can write to the log and read from it.
+    """A test record: a member that reads its own test record can write and read the topic.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def decode(value: bytes | None) -> Record | None:
 
 
 def _checked(value: Any, kind: type) -> Any:
-    """Return the value if it has exactly this type, so that True is not accepted as an int."""
+    """Return the value; raise TypeError unless its type is exactly `kind`: True is not an int."""
     if type(value) is not kind:
         raise TypeError(f"{str(value)[:80]!r} is not of type {kind.__name__}")
     return value
@@ -235,7 +236,7 @@ def _ranges(partitions: Partitions) -> dict[str, str]:
 
 
 def _partitions(text: Any) -> Ranges:
-    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # each range has a partition or more
+    if _checked(text, str).count(",") >= MOST_PARTITIONS:  # a range has at least 1 partition
         raise ValueError(f"more than {MOST_PARTITIONS} partitions")
     return parse_ranges(text, below=MOST_PARTITIONS)
 
@@ -245,7 +246,7 @@ def _given(raw: Any) -> Partitions:
 
 
 def _shares(raw: Any) -> dict[str, Partitions]:
-    """Parse shares; raise an error if they have too many partitions."""
+    """Parse the partitions of each member; raise an error if there are too many partitions."""
     shares = {
         _text(member, empty=True): {
             _text(topic): _partitions(text) for topic, text in _few(_checked(share, dict)).items()

@@ -185,9 +185,9 @@ def content_hash(value: bytes) -> str:
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object's values by name; raise an error if a name occurs twice.
+    """Return a JSON object's values by name; raise an error if a name occurs twice.
 
-    Without this `object_pairs_hook`, `json` would keep the last value.
+    Used as `object_pairs_hook`. Otherwise `json` would use the last value of the name.
     """
     values = dict(pairs)
     if len(values) < len(pairs):

@@ -27,8 +27,8 @@ def fit(
     1. Members that the plan names get their share, without topics to which they do not subscribe
        any more.
     2. The shares of absent members, the heaviest first, go to new members. A share goes as a whole
-       to the new member with the fewest topics that subscribes to all topics of the share. Each new
-       member takes over at most one share.
+       to a new member that subscribes to all topics of the share; among several, to the one with
+       the fewest topics. Each new member takes over at most one share.
     3. The remaining partitions are assigned one by one. Topics with the fewest subscribers come
        first; among topics with the same subscribers, the heaviest partition comes first. Each
        partition goes to the subscriber with the fewest partitions; among equals, to the one with
@@ -198,7 +198,7 @@ def _take_over(planned: _Planned, group: _Group, owner: npt.NDArray[np.int32]) -
     narrowest_first = new_members[
         np.argsort(group.subscribed[new_members].sum(axis=1), kind="stable")
     ]
-    # Ignore warnings: some BLAS libraries warn about invalid values in their own padding.
+    # Some BLAS libraries warn about invalid values in padding. The result is correct nevertheless.
     with np.errstate(invalid="ignore"):
         covers = needed @ ~group.subscribed[narrowest_first].T == 0
     takers = np.full(len(absent), -1)

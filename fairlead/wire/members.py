@@ -57,7 +57,7 @@ class GroupMember:
         instance_id: str | None = None,
         owned: Mapping[str, Collection[int]] | None = None,
     ) -> Self:
-        """Return a member with its subscription; `user_data` may come from another assignor."""
+        """Return a member with its subscription. `user_data` may come from another assignor."""
         note = decode_subscription(user_data)
         return cls(
             member_id,
@@ -83,8 +83,8 @@ class SubscriptionNote:
         As in `GroupMember`.
     again
         Number of rebalances that this plan follower requested to complete a cooperative rebalance.
-        The number makes the user data differ, because the coordinator ignores an unchanged
-        subscription.
+        The coordinator ignores an unchanged subscription, so this number makes the user data
+        differ.
     """
 
     client_id: str | None = None
@@ -101,11 +101,11 @@ class AssignmentNote:
     Parameters
     ----------
     plan_version
-        Version of the plan that the assignment follows; None: the assignment is the fallback.
+        Version of the plan that the assignment follows; None: it follows no plan.
     seen
         The newest record of the plan topic that any member had read when the leader decided.
     fallback_reason
-        Why the assignment is the fallback; None: it follows a plan.
+        Why the assignment follows no plan; None: it follows a plan.
     lapsed
         Whether the lease of `seen` had expired, by the clocks of all members that had read it.
     decided
@@ -123,7 +123,7 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest plan record known at the decision, and whether its plan had expired.
+        """Return the newest plan record known to the leader, and whether its plan had expired.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class AssignmentNote:
         return self.decided, had_plan and self.plan_version is None
 
     def followed(self) -> str:
-        """Describe the plan or fallback of the assignment, for the log.
+        """Describe the plan or fallback of the assignment, for log messages.
 
         Examples
         --------
@@ -205,7 +205,7 @@ def encode_note(note: SubscriptionNote | AssignmentNote) -> bytes:
 
 
 def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
-    """Parse the user data of a subscription; return an empty note if it is not a plan follower's.
+    """Parse a plan follower's subscription user data; return an empty note for other user data.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def decode_subscription(user_data: bytes | None) -> SubscriptionNote:
 
 
 def decode_assignment(user_data: bytes | None) -> AssignmentNote:
-    """Parse the user data of an assignment; return an empty note if it is not a plan follower's."""
+    """Parse a plan follower's assignment user data; return an empty note for other user data."""
     note = _decode(user_data)
     version, reason = note.get("plan_version"), note.get("fallback_reason")
     return AssignmentNote(

@@ -114,8 +114,8 @@ def read_membership(
     Raises
     ------
     InvalidPlanError
-        The record has another format, cannot be read, is for another group, cluster or log (topic
-        id), has a wrong hash, or lacks a valid signature.
+        The record has another format, cannot be read, is for another group, cluster or topic id,
+        has a wrong hash, or lacks a valid signature.
     """
     by_name = read_headers(value, headers)
     if (kind := header_text(by_name, "kind")) != _KIND:

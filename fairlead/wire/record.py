@@ -47,7 +47,7 @@ class Identity(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """The fields by which records are ordered: all except the hash."""
+        """The fields that determine the order of records: all except the hash."""
         return self[:3]
 
 

@@ -79,8 +79,8 @@ def read_record(
     Raises
     ------
     InvalidPlanError
-        The record has another format, cannot be read, is for another group, cluster or log (topic
-        id), has a wrong hash, or lacks a valid signature. The message states the reason.
+        The record has another format, cannot be read, is for another group, cluster or topic id,
+        has a wrong hash, or lacks a valid signature. The message states the reason.
     """
     by_name = read_headers(value, headers)
     if (kind := header_text(by_name, "kind")) not in {"plan", "withdrawn"}:
@@ -126,7 +126,7 @@ def check_headers(
     origin: Origin,
     verifier: Verifier | None,
 ) -> int:
-    """Check a record's signature, cluster and log; return its epoch.
+    """Check a record's signature, cluster and topic id; return the record's epoch.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def check_headers(
     Raises
     ------
     InvalidPlanError
-        The record is for another cluster or log (topic id), lacks a valid signature, or has an
-        invalid epoch.
+        The record is for another cluster or topic id, lacks a valid signature, or has an invalid
+        epoch.
     """
     if verifier is not None:
         _check_signature(
@@ -210,7 +210,7 @@ def _lease(by_name: dict[str, bytes]) -> datetime | None:
 
 
 def header_text(by_name: dict[str, bytes], name: str) -> str:
-    """Return a header, "" if it is missing; raises InvalidPlanError if it is not UTF-8."""
+    """Return a header's text, "" if missing; raise InvalidPlanError if it is not UTF-8."""
     try:
         return by_name.get(name, b"").decode()
     except UnicodeDecodeError as error:

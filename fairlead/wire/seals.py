@@ -6,7 +6,8 @@ records (`agreement`), the topic (`fairlead.followers.confluent`), and plans, wh
 
 A seal is an HMAC with a secret that the members share. Without a secret, anyone who may write to
 the coordination topic can act as a member of any group. A seal is valid for only one group and one
-log. If someone sends an old record again, it belongs to an earlier generation and has no effect.
+topic id. If someone sends an old record again, the record has no effect, because it belongs to an
+earlier generation.
 """
 
 import hmac
@@ -24,7 +25,7 @@ _SHORTEST: Final = 16
 
 @dataclass(frozen=True)
 class Seal:
-    """Creates and checks the seals of a group's records in one log.
+    """Creates and checks the seals of a group's records in one coordination topic.
 
     Parameters
     ----------

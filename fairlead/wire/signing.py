@@ -3,8 +3,8 @@
 Belongs here: keys as text, signing and verifying bytes. Belongs elsewhere: which bytes are signed
 (`record`).
 
-Needs the package `cryptography` of the extra `signed`. It is imported when a key is parsed, so that
-an unusable key raises an error immediately.
+Needs the package `cryptography`, which the extra `signed` installs. The package is imported when a
+key is parsed, so that an unusable key raises an error immediately.
 """
 
 import base64

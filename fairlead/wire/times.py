@@ -20,8 +20,8 @@ def write_time(time: datetime) -> str:
 def read_time(text: str) -> datetime:
     """Parse an ISO 8601 time with a time zone, to the second, millisecond or microsecond.
 
-    Unlike `datetime.fromisoformat`, it accepts the same formats in every Python version, and no
-    others.
+    This function accepts the same formats in every Python version; `datetime.fromisoformat` does
+    not.
 
     Raises
     ------

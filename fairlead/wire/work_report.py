@@ -1,4 +1,4 @@
-"""A report of work: the text that a consumer writes into the metadata of a committed offset.
+"""A report of work: processing times that a consumer writes into a committed offset's metadata.
 
 Belongs here: writing and reading the text. Belongs elsewhere: measuring (`followers.core.meter`),
 and using reports (`fairlead.domain`).
@@ -89,7 +89,7 @@ class WorkReport:
         member_id
             The consumer's member id.
         token
-            `TOKEN_LENGTH` random digits of base 36, drawn when the consumer is created.
+            `TOKEN_LENGTH` random digits of base 36, generated when the consumer is created.
 
         Examples
         --------

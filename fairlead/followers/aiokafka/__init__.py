@@ -2,7 +2,7 @@
 
 `consumer` contains the consumer and the assignor; `plan_source` reads the plan topic; `join` makes
 a consumer with several assignors join only once; `metadata` adds the rack to subscriptions;
-`reporting` adds reports of work to commits.
+`reporting` adds reports of processing times to commits.
 """
 
 from fairlead.followers.aiokafka.consumer import PlanAssignor, PlanConsumer

@@ -44,9 +44,9 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     """Assigns partitions by the group's plan; the group leader decides for all members.
 
     Put an instance first in `partition_assignment_strategy`. aiokafka's own assignors are passed as
-    classes, but the consumer accepts both. Kafka uses this assignor as soon as every member of the
-    group has it. The assignor reads the plan topic on a daemon thread until `close`. `PlanConsumer`
-    does all of this automatically.
+    classes, but the consumer also accepts instances. Kafka uses this assignor as soon as every
+    member of the group has it. The assignor reads the plan topic on a daemon thread until `close`.
+    `PlanConsumer` does all of this automatically.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return bool(consumer._subscription.partitions_auto_assigned())  # noqa: SLF001 - as below
 
     def follow(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
+        """Set the assignor's consumer, which then rejoins whenever a new plan arrives.
 
         Call it on the consumer's event loop, before the consumer starts.
         """
@@ -91,7 +91,10 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         self._follower.rejoin_by(rejoin)
 
     async def read_ahead(self) -> None:
-        """Wait until the plan topic is read. Call before joining: then no rebalance has to wait."""
+        """Wait until the plan topic has been read to its end.
+
+        Call this before joining. Otherwise a rebalance may wait, which blocks the event loop.
+        """
         await asyncio.to_thread(self._follower.read_ahead)
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
@@ -142,7 +145,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
         As for AIOKafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
         plans. By default, these are `range` and `roundrobin`, the default assignors of Kafka and
-        aiokafka. So you can replace consumers that use either of them, one at a time.
+        aiokafka. So consumers that use these assignors can be replaced one at a time.
 
     Raises
     ------
@@ -191,7 +194,7 @@ class PlanConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is untype
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records, as AIOKafkaConsumer does.
 
-        If the consumer reports its work, the time of iterating over the lists is measured.
+        If reports are on, the lists measure how long the application processes each record.
         """
         call = super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         meter = self._meter

@@ -17,7 +17,7 @@ _NOT_SENT: Final = SimpleNamespace(error_code=0)
 
 
 def join_once(coordinator: Any) -> None:
-    """Suppress this coordinator's join requests that do not list all assignors."""
+    """Suppress those join requests of the coordinator that do not list all assignors."""
     if hasattr(coordinator, _MARK):
         return
     send = coordinator._send_req  # noqa: SLF001 - the method that sends all requests

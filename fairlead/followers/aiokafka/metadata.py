@@ -1,9 +1,9 @@
-"""The subscription of a member in a rack; aiokafka itself does not send racks.
+"""The subscription of a member that has a rack; aiokafka itself does not send racks.
 
 Belongs here: the bytes of version 3 of the subscription (KIP-881). Belongs elsewhere: the values in
 it (`consumer`).
 
-Members that know only older versions can read it, since each version only appends fields.
+Members that know only older versions can read version 3, because each version only appends fields.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _TEXT: Final = String("utf-8")
 
 
 class MetadataWithRack(ConsumerProtocolMemberMetadata):  # type: ignore[misc] # aiokafka is untyped
-    """The subscription of a member in a rack."""
+    """The subscription of a member that has a rack."""
 
     SCHEMA = Schema(
         ("version", Int16),
@@ -30,7 +30,7 @@ class MetadataWithRack(ConsumerProtocolMemberMetadata):  # type: ignore[misc] # 
 
 
 def subscription(topics: list[str], user_data: bytes, rack: str) -> ConsumerProtocolMemberMetadata:
-    r"""Return a member's subscription; without a rack, in the version that aiokafka uses.
+    r"""Return a member's subscription: in version 3 if there is a rack, otherwise in version 0.
 
     Examples
     --------

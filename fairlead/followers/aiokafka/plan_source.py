@@ -1,7 +1,7 @@
 """Read the plan topic with aiokafka.
 
-Belongs here: finding the partition that holds a group's key, and reading it on a separate event
-loop, so that the application's loop does not wait. Belongs elsewhere: the meaning of records
+Belongs here: finding the partition that contains a group's records, and reading it on a separate
+event loop, so that the application's loop does not wait. Belongs elsewhere: the meaning of records
 (`plan_cache`).
 """
 
@@ -42,7 +42,7 @@ _FORBIDDEN_TOPIC: Final = 29
 
 @dataclass(eq=False)
 class AiokafkaSource:
-    """The partition of the plan topic that holds a group's key, read from its beginning.
+    """The partition of the plan topic that contains a group's records, read from its beginning.
 
     Runs its own event loop on the calling thread.
     """
@@ -96,7 +96,7 @@ class AiokafkaSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the group's key now belongs to another partition, since partitions were added."""
+        """Whether the group's key belongs to another partition now: partitions were added."""
         count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 

@@ -1,12 +1,12 @@
-"""Add reports of work to all commits of aiokafka, and measure when it waits for records.
+"""Report the application's processing times in the metadata of all commits of aiokafka.
 
-Belongs here: wrapping the client's private methods. Belongs elsewhere: measuring
+Belongs here: wrapping the client's private methods. Belongs elsewhere: measuring processing times
 (`followers.core.meter`).
 
 aiokafka 0.14 has no public way to add metadata to automatic commits. So this module wraps the
-coordinator's `_do_commit_offsets`, which sends all commits, automatic or not. If there are no
-records, `getone` and `getmany` await a future: for fetched records, or for an assignment. This
-module also wraps the methods that create these futures. That costs nothing while there are records.
+coordinator's `_do_commit_offsets`, which sends all commits, automatic or not. To measure how long
+the consumer waits, it also wraps the methods that create the futures for which `getone` and
+`getmany` wait. While there are records, no future is created, so the measurement costs nothing.
 """
 
 import weakref

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 Partition = TypeVar("Partition")
-#: A function that is called with partitions; a coroutine function only for aiokafka.
+#: A function that is called with partitions. For aiokafka, it may be a coroutine function.
 Callback = Callable[[set[Partition]], object]
 
 

@@ -51,7 +51,7 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         return self._holdings.held
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Call `before_revoke`; if cooperative, also clean up, else wait for the assignment."""
+        """Call `before_revoke`. If the client is cooperative, also clean up the partitions."""
         if revoked and self._before_revoke:
             self._before_revoke(set(revoked))
         if self._cooperative:

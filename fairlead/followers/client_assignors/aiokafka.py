@@ -39,13 +39,13 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafk
     """Base class of the assignors below; each uses one of Fairlead's assignors as its rule.
 
     Pass an instance to the consumer. aiokafka's own assignors are passed as classes, but the
-    consumer accepts both.
+    consumer also accepts instances.
 
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors that use lag need them, because
-        the leader fetches offsets. This blocks the leader's event loop for at most 5 s.
+        The group id, and a consumer's configuration. Only assignors that use lag need them: the
+        leader then fetches offsets, which blocks its event loop for at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 

@@ -37,8 +37,8 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     Parameters
     ----------
     group, connection
-        The group id, and a consumer's configuration. Only assignors that use lag need them, because
-        the leader fetches offsets, for at most 5 s.
+        The group id, and a consumer's configuration. Only assignors that use lag need them: the
+        leader then fetches offsets, which takes at most 5 s.
     options
         Options of the rule, such as `max_moves`.
 
@@ -57,10 +57,10 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
         self._join: Callable[[], None] = lambda: None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Let the consumer complete the rebalances that it begins. Call before its first poll.
+        """Set the consumer that uses this assignor. Call it before the consumer's first poll.
 
-        Otherwise the group may drop the consumer if its poll ends during a rebalance that began
-        because a topic got more partitions or the consumer subscribed to other topics.
+        Without this call, the group may drop the consumer if a poll ends during a rebalance that
+        began because a topic got more partitions or the consumer subscribed to other topics.
         """
         self._join = joining(consumer)
 

@@ -25,8 +25,8 @@ FetchLags = Callable[[Collection[str]], Lags]
 def lags_of(begin: Lags, end: Lags, committed: Lags, connection: Mapping[str, Any]) -> Lags:
     """Return the lags of partitions in records (KAFKA-5337).
 
-    Without a committed offset, the lag depends on where a consumer with the configuration
-    `connection` would start: its `auto_offset_reset`.
+    The lag of a partition without a committed offset depends on `auto_offset_reset` in
+    `connection`, a consumer's configuration.
 
     Examples
     --------

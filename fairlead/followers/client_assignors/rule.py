@@ -1,8 +1,8 @@
 """The decision of a group leader that uses one of Fairlead's assignors without plans.
 
-Belongs here: building the problem from the members' subscriptions and sticky user data. Belongs
-elsewhere: the rules (`assignors`), fetching lags (`lags`), a client's own types (`kafka_python`,
-`aiokafka`).
+Belongs here: building the assignment problem from the members' subscriptions and sticky user data.
+Belongs elsewhere: the rules (`assignors`), fetching lags (`lags`), a client's own types
+(`kafka_python`, `aiokafka`).
 """
 
 import logging
@@ -110,7 +110,7 @@ class DirectRule:
             return assign("fair", problem).by_member()
 
     def assigned(self, owned: Mapping[str, Sequence[int]], generation: int | None) -> None:
-        """Remember the new assignment; a sticky assignor claims it at the next rebalance."""
+        """Remember the new assignment, which a sticky assignor sends at the next rebalance."""
         self._owned, self._generation = owned, generation
 
     def _member(self, member: JoinedMember) -> Member:

@@ -42,18 +42,19 @@ from fairlead.wire.seals import Seal
 
 log = logging.getLogger(__name__)
 
-#: The topic is not compacted, because the first valid assignment record decides, and compaction
-#: would remove that record. Members need a record for seconds; people and the planner need the
-#: record for up to a day.
+#: The topic is not compacted, because the first valid record with an assignment decides, and
+#: compaction would keep only the last record. Members need a record for seconds; people and the
+#: planner need the record for up to a day.
 COORDINATION_TOPIC_CONFIG: Final = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
-    "compression.type": "gzip",  # the broker recompresses records: every client can read gzip
+    "compression.type": "gzip",  # how the broker stores records; every client can read gzip
 }
 COORDINATION_PARTITIONS: Final = 8
 #: Maximum number of records per read.
 _BATCH: Final = 1000
-#: After these errors the log is broken: the next records may be from another log.
+#: Errors after which a log cannot be used any more. The partition may have been truncated, or
+#: deleted and created again, or this client may have lost the permission to read the topic.
 _BROKEN: Final = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
@@ -66,7 +67,8 @@ _BROKEN: Final = frozenset(
         KafkaError._UNKNOWN_TOPIC,
     }
 )
-#: Errors after which the record is certainly not in the log; the client does not retry them.
+#: Errors after which a sent record is certainly not in the log. The client does not send the record
+#: again.
 _NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.INVALID_MSG,
@@ -87,7 +89,7 @@ _NOT_WRITTEN: Final = frozenset(
 
 
 class Entry(NamedTuple):
-    """A record of the log, and the leader epoch in which it was written."""
+    """A record of the coordination topic, and the leader epoch in which the record was written."""
 
     record: Record
     epoch: int = 0
@@ -118,7 +120,7 @@ class Sent:
 
 @dataclass(eq=False)
 class AgreementLog:
-    """One group's part of the coordination topic, without the records written before it was opened.
+    """One group's part of the coordination topic. Records from before the opening are ignored.
 
     Not thread-safe. `check`, `partition_count` and `broker_assigns` wait for a broker's response.
     """
@@ -134,7 +136,7 @@ class AgreementLog:
     #: The id that the cluster gave the topic.
     identity: str
     _seal: Seal
-    #: Why the log cannot be used any more; None: it can be used.
+    #: Why this log cannot be used any more; None: this log can be used.
     broken: str | None = None
 
     def __post_init__(self) -> None:
@@ -142,7 +144,7 @@ class AgreementLog:
         self._tail.assign([self._partition])
 
     def append(self, record: Record) -> Sent:
-        """Send a record once, without waiting. When `read` returns the record, it has arrived."""
+        """Send a record once, without waiting. Only `read` shows that the record has arrived."""
         sent, read_to, value = Sent(), self._floor, encode(record)
         this = weakref.ref(self)  # weak, because the producer would otherwise keep this log alive
 
@@ -193,7 +195,7 @@ class AgreementLog:
         return entries
 
     def check(self, timeout_s: float) -> None:
-        """Set `broken` if the topic was created again, or the group's partition has changed."""
+        """Set `broken` if the topic was replaced, or the group belongs to another partition now."""
         topic = self._partition.topic
         try:
             described = described_topic(self._admin, topic, timeout_s)
@@ -231,7 +233,7 @@ class AgreementLog:
         return any(listed.group_id == self._group for listed in groups)
 
     def close(self) -> None:
-        """Close the consumer; if the log is broken, stop sharing the producer and admin client."""
+        """Close the consumer. If `broken` is set, stop sharing the producer and admin client."""
         self._producer.poll(0)
         if self.broken is not None:
             forget(self._producer)
@@ -241,7 +243,7 @@ class AgreementLog:
 
 @dataclass(frozen=True, repr=False)  # its repr would contain secrets
 class KafkaCoordinationTopic:
-    """The coordination topic of a cluster, with the settings by which one group uses the topic.
+    """The coordination topic of a cluster, and one group's settings for this topic.
 
     Parameters
     ----------
@@ -271,12 +273,12 @@ class KafkaCoordinationTopic:
         tail = Consumer(
             {
                 **self.connection,
-                "group.id": self.group,  # required, not joined; members have the ACL READ for it
+                "group.id": self.group,  # required, but never joined; members have READ permission
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": patience_of(self.connection),
                 "fetch.error.backoff.ms": 50,
-                # Without prefetching, one fetch returns the announcements of many members.
+                # Fetch only when the queue is empty. One fetch then returns many announcements.
                 "queued.min.messages": 1,
                 "fetch.queue.backoff.ms": 5,
                 "reconnect.backoff.max.ms": 1000,

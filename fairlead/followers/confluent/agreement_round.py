@@ -44,8 +44,8 @@ LONGEST_S: Final = 2.0
 #: Seconds. If a member does not write the assignment record in this time, the next member writes
 #: one.
 TURN_S: Final = 0.25
-#: Seconds. If a member has written an assignment record but has not read any, it writes again after
-#: this time.
+#: Seconds. If a member has written an assignment record but has read none in the log, the member
+#: writes another one after this time.
 REPEAT_S: Final = 2.0
 
 
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass
 class _EpochRecords:
-    """The records of one leader epoch."""
+    """The records that were written in one leader epoch of the coordination log."""
 
     heard: dict[str, Announcement] = field(default_factory=dict)
     given_up: set[Pair] = field(default_factory=set)
@@ -126,7 +126,7 @@ class AgreementRound:
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
-        """All announcements before the first assignment record, in log order."""
+        """All announcements that precede the first assignment record, in the order of the log."""
         return tuple(self._own_records.heard.values()) if self._own_records else ()
 
     @property
@@ -136,7 +136,7 @@ class AgreementRound:
 
     @property
     def announced(self) -> bool:
-        """Whether this member's own announcement has been read in the log."""
+        """Whether this member has read its own announcement in the coordination log."""
         return self._own_records is not None
 
     @property
@@ -162,7 +162,7 @@ class AgreementRound:
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 
     def hear(self, record: Announcement | AssignmentRecord, now: float, *, epoch: int = 0) -> None:
-        """Apply the next record of the log.
+        """Apply the next record of the coordination log.
 
         Parameters
         ----------
@@ -199,15 +199,15 @@ class AgreementRound:
         """Return when this member should write an assignment; None: not yet known, or not needed.
 
         The member that has read the newest plan record writes first. If several members have read
-        that record, the one whose announcement is last in the log writes first, because it has read
-        the announcements of all others.
+        that record, the member whose announcement is last in the log writes first, because this
+        member has read the announcements of all others.
         """
         present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
         if self._written_at is not None:
             return self._written_at + REPEAT_S
-        # The sort is stable: members that have read the same plan record stay in the log's order.
+        # The sort is stable: members that have read the same plan record keep their order.
         newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
@@ -317,7 +317,7 @@ def _common_subscription(heard: tuple[Announcement, ...]) -> tuple[str, ...]:
 
 
 def _only(share: Mapping[str, list[int]], allowed: set[Pair]) -> Partitions:
-    """Return those partitions of a share that are in `allowed`."""
+    """Return the partitions in `share` that are also in `allowed`."""
     filtered = {
         topic: tuple(number for number in numbers if (topic, number) in allowed)
         for topic, numbers in share.items()

@@ -1,4 +1,4 @@
-"""Kafka clients that the plan followers of one process share, and requests of several modules.
+"""Kafka clients that the plan followers of one process share, and requests of these clients.
 
 Belongs here: sharing clients, and deleting them. Belongs elsewhere: topics and records
 (`agreement_log`, `plan_source`).
@@ -64,7 +64,7 @@ def shared_client(kind: type[Client], connection: Mapping[str, Any]) -> Client:
     """Return a client of the class `kind`; plan followers with equal settings share one client."""
     key = (kind, key_of(connection))
     client: Client | None = shared.get(key)
-    if client is None or client in _forgotten:  # two threads may each create one, which is harmless
+    if client is None or client in _forgotten:  # two threads may create two, which is harmless
         client = shared[key] = kind(dict(connection))
     return client
 

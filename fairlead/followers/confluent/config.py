@@ -78,7 +78,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings for a plan follower's own clients: they connect, but never create topics.
+    """Return the connection settings for a plan follower's own clients, which create no topics.
 
     By default, if a producer or admin client of librdkafka requests metadata about a topic that
     does not exist, brokers may create the topic.

@@ -75,16 +75,16 @@ class PlanConsumer(Consumer):
     group_secret
         A secret of at least 16 bytes, the same for all members of the group. Members accept only
         records that are authenticated with the secret, so that no other writer of the coordination
-        topic can act as a member. While you change the secret, give several, separated by commas.
-        None: records are not authenticated.
+        topic can act as a member. While you change the secret, give several secrets, separated by
+        commas. None: records are not authenticated.
     kwargs
         As for Consumer: more configuration, `logger`, callbacks.
 
     Raises
     ------
     ConfigurationError
-        A setting is incompatible with plans: static membership, another partition assignment
-        strategy than `range`, `group.protocol=consumer`; or `group_secret` is empty or short.
+        A setting is incompatible with plans: static membership, a partition assignment strategy
+        other than `range`, `group.protocol=consumer`; or `group_secret` is empty or short.
 
     Notes
     -----
@@ -148,7 +148,7 @@ class PlanConsumer(Consumer):
             A topic is a pattern; `topics` is empty; or the coordination topic is compacted, or is
             missing and this client is not permitted to create it.
         TypeError
-            `topics` is a string, or contains something else than strings.
+            `topics` is a string, or contains values that are not strings.
         RuntimeError
             The consumer is closed.
         """
@@ -197,8 +197,8 @@ class PlanConsumer(Consumer):
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` messages, waiting at most `timeout` for the first.
 
-        If the consumer reports its work, the returned list measures how long the application
-        processes the messages.
+        If reports are on, the returned list measures how long the application processes each
+        message.
         """
         consume = super().consume
         if self._closed:
@@ -253,7 +253,8 @@ class PlanConsumer(Consumer):
 
         An idle consumer spends its time in this method, so this method makes few calls.
         """
-        poll, member = super().poll, self._member  # a callback's exception cannot end consume()
+        # Use poll(), because an exception in a callback does not end consume().
+        poll, member = super().poll, self._member
         self._waiting, self._disturbed = True, False
         try:
             message = poll(0)
@@ -274,14 +275,14 @@ class PlanConsumer(Consumer):
             self._meter.waited()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        """Assign partitions with other start offsets; call it in `on_assign`, as with Consumer."""
+        """Assign partitions, as Consumer does. Call in `on_assign`, for example to set offsets."""
         self._member.touched = True
         self._store()
         super().assign(partitions)
         self._reporting.assignment_changed()
 
     def unassign(self) -> None:
-        """Remove the assignment; call it in `on_revoke`, as with Consumer."""
+        """Remove the assignment, as Consumer does. Call in `on_revoke`."""
         self._member.touched = True
         self._store()
         super().unassign()

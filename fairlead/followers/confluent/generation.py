@@ -20,12 +20,12 @@ from fairlead.followers.core.clock import Clock
 from fairlead.followers.core.plan_reader import PlanReader
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement, AssignmentRecord
 
-#: Seconds. If the broker refuses the announcement, the member sends it again. It stops this long
-#: after the start of the generation.
+#: Seconds after the start of the generation. Until then, the member sends its announcement again if
+#: the broker refuses it.
 RESEND_S: Final = 1.0
-#: Seconds between two of these attempts.
+#: Seconds between two attempts to send the announcement.
 _RESEND_EVERY_S: Final = 0.1
-#: Seconds. Longest time for which a member waits until it reads its own announcement in the log.
+#: Seconds. Longest time from a generation's start until a member reads its own announcement.
 _READ_BACK_S: Final = 3.0
 #: Seconds. A member that has read the plan topic to its end waits at most this time for an
 #: assignment record.
@@ -52,8 +52,8 @@ class RangeShare(Enum):
     ABANDONED = "abandoned"
 
 
-#: The states that may follow each state. `KEPT` may follow `GIVEN_UP` only if the announcement is
-#: certainly not in the log.
+#: The states that may follow each state. `KEPT` may follow `GIVEN_UP` only if the broker certainly
+#: did not store the announcement.
 NEXT_OF_SHARE: Final = {
     RangeShare.OPEN: {RangeShare.KEPT, RangeShare.GIVEN_UP},
     RangeShare.KEPT: set[RangeShare](),
@@ -88,7 +88,7 @@ class Generation:
     #: Why the member did not announce itself, or stopped waiting for an assignment record.
     reason: str | None = None
     share: RangeShare = RangeShare.OPEN
-    #: The log to which the member sent its announcement.
+    #: The coordination log to which the member sent its announcement.
     through: AgreementLog | None = None
     _sent: Sent | None = None
     _resend_at: float = 0.0
@@ -128,7 +128,7 @@ class Generation:
         self.reason = reason
 
     def abandon(self, reason: str) -> None:
-        """Stop waiting for an assignment record, owning nothing.
+        """Stop waiting for an assignment record; the member then owns nothing.
 
         The partitions that this member gave up may belong to other members.
         """
@@ -139,7 +139,7 @@ class Generation:
         self.reason = reason
 
     def step(self) -> Verdict | None:
-        """Return the verdict; if there is none yet, write an assignment when it is due."""
+        """Return the round's verdict. If there is none yet, write an assignment when it is due."""
         verdict = self.round.verdict()
         if verdict is None and self.share is RangeShare.GIVEN_UP:
             self._check_announcement()
@@ -225,8 +225,8 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # If a number was never read, use the maximum. The number of partitions given up is then
-        # lower, so this member waits longer for announcements.
+        # If a number was never read, use the maximum. Then it seems that some partitions were not
+        # given up, so this member waits longer for announcements.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

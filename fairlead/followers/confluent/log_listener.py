@@ -1,9 +1,10 @@
 """Keep a group's part of the coordination topic open, and confirm that reads and writes work.
 
-Belongs here: opening, reconnecting, reporting problems, and marks. Belongs elsewhere: the
+Belongs here: opening, reconnecting, reporting problems, and test records. Belongs elsewhere: the
 consequences of a new log for a member (`member`), and requests to Kafka (`agreement_log`).
 
-A mark is a test record with a random name. If a member reads its own mark, the log is confirmed.
+A test record (`Mark`) has a random name. When a member reads the test record that it has written,
+the log is confirmed.
 """
 
 import logging
@@ -23,16 +24,17 @@ log = logging.getLogger(__name__)
 REQUEST_S: Final = 0.5
 #: Time-outs and pauses double after each failure, up to this multiple of their first value.
 MOST_PATIENT: Final = 8
-#: Seconds between two attempts to open the log.
+#: Seconds between two attempts to open the coordination log.
 _RETRY_S: Final = 1.0
-#: Seconds between two marks while the log is not confirmed; doubled up to `_LONGEST_MARK_S`.
+#: Seconds between two test records while the log is not confirmed; doubled each time, up to
+#: `_LONGEST_MARK_S`.
 _MARK_S: Final = 1.0
 _LONGEST_MARK_S: Final = 30.0
-#: Seconds. If the log does not return a mark within this time, connect again.
+#: Seconds. If a member does not read its own test record within this time, it connects again.
 _READ_BACK_S: Final = 3.0
 #: Seconds. Longest time between two checks whether the topic got more partitions or was replaced.
 _CHECK_S: Final = 30.0
-#: A mark with this name asks all members to check the topic immediately.
+#: A test record with this name asks all members to check the topic immediately.
 _CHECK_NOW: Final = "look"
 _MISSING: Final = frozenset(
     {
@@ -44,7 +46,7 @@ _MISSING: Final = frozenset(
 
 
 class LogListener:
-    """Opens one member's log, creates the topic if it is missing, and reconnects with back-off.
+    """Opens a member's coordination log, creates a missing topic, and reconnects with back-off.
 
     Parameters
     ----------
@@ -55,13 +57,13 @@ class LogListener:
     clock
         The time source.
     rng
-        Generates the names of marks, and random times for checks of the topic.
+        Generates the names of test records, and random times for checks of the topic.
     """
 
     def __init__(
         self, group: str, topic: KafkaCoordinationTopic, clock: Clock, rng: random.Random
     ) -> None:
-        #: Why the last attempt to use the log failed; None: it succeeded.
+        #: Why the last attempt to use the coordination log failed; None: the attempt succeeded.
         self.problem: str | None = None
         self._group = group
         self._topic = topic
@@ -71,7 +73,7 @@ class LogListener:
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
-        #: Name of the mark that this member has written but not read yet; None: no such mark.
+        #: Name of the test record that this member has written but not read yet; None: none.
         self._mark: str | None = None
         self._marked_at = self._mark_at = self._check_at = self._checked_at = 0.0
         self._mark_s = _MARK_S
@@ -79,21 +81,21 @@ class LogListener:
 
     @property
     def log(self) -> AgreementLog | None:
-        """The open log, whether it works or not; None: it is closed."""
+        """The open coordination log, even if it does not work; None: no log is open."""
         return self._log
 
     @property
     def works(self) -> bool:
-        """Whether the log is open and not broken."""
+        """Whether the coordination log is open and can be used."""
         return self._log is not None and self._log.broken is None
 
     @property
     def confirmed(self) -> bool:
-        """Whether the log works, and this member has read the last mark that it wrote."""
+        """Whether the log works, and this member has read the last test record that it wrote."""
         return self._confirmed and self.works
 
     def open(self) -> None:
-        """Open the log at its end, unless it is open and works.
+        """Open the coordination log at its end, unless it is already open and works.
 
         Makes up to three requests. Each takes at most `REQUEST_S`, or a multiple of it after
         failures.
@@ -120,12 +122,12 @@ class LogListener:
             closing.close()
 
     def confirm(self, *, after_s: float = 0.0) -> None:
-        """Write a mark after some seconds. Until this member reads it, the log is unconfirmed."""
+        """Write a test record after `after_s`. The log is unconfirmed until the record is read."""
         self._confirmed, self._mark = False, None
         self._mark_at, self._mark_s = self._now() + after_s, _MARK_S
 
     def doubt(self, problem: str) -> None:
-        """Report a problem, and require a new mark to confirm the log."""
+        """Report a problem, and require a new test record to confirm the log."""
         self._report(problem)
         self.confirm(after_s=_MARK_S)
 
@@ -138,10 +140,10 @@ class LogListener:
         self.close()
 
     def read(self, wait_s: float) -> list[Entry]:
-        """Return the next records. Of the marks, return only the one that confirms the log.
+        """Return the next records. Of the test records, return only the one that confirms the log.
 
-        Waits at most `wait_s`. If a mark is due, this method also writes it; if a check of the
-        topic is due, it also checks the topic.
+        Waits at most `wait_s`. If a test record is due, this method also writes the test record; if
+        a check of the topic is due, it also checks the topic.
         """
         agreement_log = self._log
         if agreement_log is None or not self.works:
@@ -164,7 +166,7 @@ class LogListener:
         ]
 
     def _accept(self, mark: Mark) -> bool:
-        """Process a mark; return whether it confirms the log."""
+        """Process a test record; return whether it confirms the log."""
         if mark.name == self._mark:
             self._confirmed, self._mark, self.problem = True, None, None
             self._mark_s, self._patience = _MARK_S, 1

@@ -44,25 +44,25 @@ log = logging.getLogger(__name__)
 Event = Literal["assign", "revoke", "lost"]
 Fetched = TypeVar("Fetched")
 
-#: Seconds. Maximum time of one call of the client during a round.
+#: Seconds. Maximum time of one call of the client during an agreement round.
 _SLICE_S: Final = 0.02
-#: Seconds. Maximum time of one read of the log.
+#: Seconds. Maximum time of one read of the coordination log.
 _READ_S: Final = 0.02
-#: Seconds between two calls of `_step` after a round, if a rebalance request is pending or the log
-#: is not confirmed.
+#: Seconds between two calls of `_step` after an agreement round, if a rebalance request is pending
+#: or the log is not confirmed.
 _SETTLED_S: Final = 0.2
-#: Seconds between two calls of `_step` after a round, if no rebalance request is pending and the
-#: log is confirmed.
+#: Seconds between two calls of `_step` after an agreement round, if no rebalance request is pending
+#: and the log is confirmed.
 _AT_REST_S: Final = 3.0
 #: Seconds. If less time is left, `fetch` returns, because the client's time-outs are whole
 #: milliseconds.
 _SHORTEST_S: Final = 0.006
-#: Maximum number of reads of the log in `subscribe`, which stops earlier if the log is confirmed.
+#: Maximum number of reads of the log in `subscribe`, if the log is not confirmed earlier.
 _READS_TO_JOIN: Final = 25
-#: Seconds. If the log is not confirmed by then, the member joins the group after this time.
+#: Seconds. After this time, the member joins the group even if it could not read its test record.
 _LISTEN_S: Final = 2.0
-#: Seconds. If rebalances interrupt rounds for this long, this member stops announcing itself. It
-#: then owns its partitions from `range`.
+#: Seconds. If rebalances interrupt agreement rounds for this long, this member stops announcing
+#: itself. It then owns its partitions from `range`.
 _INTERRUPTED_S: Final = 3.0
 #: Seconds. The members in an assignment record are sorted. Before a rebalance request for a newer
 #: plan, each member waits this much longer than the previous member in the record.
@@ -76,7 +76,7 @@ _UNDECIDED: Final = AssignmentNote(
 
 
 class State(Enum):
-    """The state of a member."""
+    """What a member is doing. `TABLE` describes each state."""
 
     OUTSIDE = "outside"
     LISTENING = "listening"
@@ -89,7 +89,7 @@ class State(Enum):
     DROPPED = "dropped"
 
 
-#: The states of a member whose round has ended.
+#: The states of a member whose agreement round has ended.
 SETTLED: Final = frozenset({State.FOLLOWING, State.LEFT_OUT, State.KEEPING, State.WITHOUT})
 _AFTER_ROUND: Final = frozenset({State.AGREEING, State.JOINING, State.OUTSIDE})
 #: The states that may follow each state. Each comment describes the state and the partitions that
@@ -97,8 +97,8 @@ _AFTER_ROUND: Final = frozenset({State.AGREEING, State.JOINING, State.OUTSIDE})
 TABLE: Final = {
     # The member is not subscribed, or is about to join again. Owns nothing.
     State.OUTSIDE: frozenset({State.LISTENING}),
-    # The member reads the log until it is confirmed, for at most two seconds, and then joins. Owns
-    # nothing.
+    # The member reads the log until the log is confirmed, for at most two seconds, and then joins.
+    # Owns nothing.
     State.LISTENING: frozenset({State.JOINING, State.OUTSIDE}),
     # The client is joining the group, and no generation has begun. Owns nothing.
     State.JOINING: frozenset({State.AGREEING, State.DROPPED, State.OUTSIDE}),
@@ -193,8 +193,8 @@ class FollowingMember:
         self._topics: tuple[str, ...] = ()
         self._unfinished = False
         self._next_step_at, self._slice_s = float("-inf"), _SLICE_S
-        # Used before a generation begins: when the member began to read the log, the log that it
-        # has read since, the records, and the partitions from `range`.
+        # Used before a generation begins: when the member began to read the log, which log it has
+        # read since then, the records of this log, and the partitions from `range`.
         self._listening_since = 0.0
         self._heard_through: object = None
         self._backlog = Backlog()
@@ -209,8 +209,9 @@ class FollowingMember:
         #: Whether the application's assign callback has run, and its revoke callback not yet.
         self._announced_share = False
         # Monotonic time until which this member does not announce itself, because earlier rounds
-        # ended without a decision. Seconds spent in interrupted rounds.
+        # ended without a decision.
         self._silent_until = float("-inf")
+        # Seconds spent in interrupted rounds.
         self._spent_s = 0.0
         # Monotonic time to write the assignment record again; infinite if another member does so.
         self._repeat_at = float("inf")
@@ -219,7 +220,7 @@ class FollowingMember:
 
     @property
     def news(self) -> bool:
-        """Whether the state of the plan has changed since the round ended."""
+        """Whether the state of the plan has changed since the agreement round ended."""
         return self._reader.state is not self._known_state and self.state in SETTLED
 
     def status(self, owned: Iterable[Pair]) -> FollowerStatus:
@@ -306,7 +307,7 @@ class FollowingMember:
                 return fetched
 
     def assigned(self, partitions: Sequence[Pair]) -> None:
-        """Begin a generation, owning nothing.
+        """Begin a generation, in which the member owns nothing at first.
 
         The client calls this with the partitions that `range` assigned.
         """
@@ -340,20 +341,20 @@ class FollowingMember:
 
     @property
     def _awaits_log(self) -> bool:
-        """Whether the consumer will join as soon as the log is confirmed."""
+        """Whether the consumer will join the group as soon as the coordination log is confirmed."""
         return self.state is State.LISTENING and self._listener.works
 
     @property
     def _is_urgent(self) -> bool:
-        """Whether the member should read the log without delay, to agree or to join."""
+        """Whether the member should read the log often, because it is agreeing or about to join."""
         return self.state is State.AGREEING or self._awaits_log
 
     def _listen(self, *, confirm: bool = True) -> None:
-        """Begin to read the log before the consumer joins its group.
+        """Begin to read the coordination log, before the consumer joins its group.
 
-        With `confirm`, the member first writes a mark, and reads the log up to this mark. Records
-        before the mark may be from a deleted group of the same name, because a new group's
-        generations start at 1 again. Records of this member's generation come after the mark.
+        With `confirm`, the member first writes a test record, and reads the log up to this record.
+        Earlier records may be from a deleted group of the same name, because a new group's
+        generations start at 1 again. Records of this member's generation come later.
         """
         self._listening_since = self._now()
         if confirm:
@@ -363,7 +364,7 @@ class FollowingMember:
         self._join_if_ready()
 
     def _join_if_ready(self) -> None:
-        """Join the group if the log is confirmed.
+        """Join the group if the coordination log is confirmed.
 
         Also join after two seconds, or if this member will not announce itself anyway.
         """
@@ -393,8 +394,8 @@ class FollowingMember:
     def _rejoin(self) -> None:
         """Leave the group, and join it as a new member.
 
-        Subscribing again without leaving might not start a rebalance. A dropped member must
-        first read a new mark in the log. Other members join immediately if the log is confirmed.
+        Subscribing again without leaving might not start a rebalance. A dropped member must first
+        write and read a new test record. Other members join immediately if the log is confirmed.
         """
         confirm = self.state is State.DROPPED
         self._leave()
@@ -424,7 +425,7 @@ class FollowingMember:
         return self.generation is not None and self.generation.key == self._client.identity()
 
     def _release(self, event: Literal["revoke", "lost"]) -> None:
-        """Give up all owned partitions: call the application's callback, and end the round.
+        """Give up all owned partitions: call the application's callback, end the agreement round.
 
         The client's list of revoked partitions is not used, because it contains the partitions that
         `range` assigned.
@@ -465,7 +466,7 @@ class FollowingMember:
     # Methods that carry out the steps of `fetch`
 
     def _step(self, wait_s: float) -> None:
-        """Do what is due: join, read the log, write an assignment, own a share, or join again."""
+        """Do pending work: join, read the log, write an assignment, own partitions, or rejoin."""
         if self.state is State.DROPPED:
             self._rejoin()
         if self.state is State.LISTENING:
@@ -486,7 +487,7 @@ class FollowingMember:
             self._slice_s, self._next_step_at = 0.0, float("-inf")
 
     def _advance(self, generation: Generation) -> None:
-        """Continue the agreement round; after it, write the assignment record again when due."""
+        """Continue the agreement round. Afterwards, write the assignment record again when due."""
         if self.state is not State.AGREEING:
             self._repeat_if_due(generation)
             return
@@ -497,7 +498,7 @@ class FollowingMember:
             self._own(generation, verdict)
 
     def _read(self, wait_s: float) -> None:
-        """Read the log. If it is broken, open it again; records written meanwhile are missed."""
+        """Read the coordination log. If it is broken, reopen it; records may then be missed."""
         if not self._topics:
             return
         # During an agreement round, `Generation` handles a broken log.
@@ -534,7 +535,11 @@ class FollowingMember:
             self._asking.log_moved(self._now())
 
     def _should_rejoin(self) -> bool:
-        """Whether to leave and join again now, for another round or because the log works again."""
+        """Whether to leave and join again now: to take part in a round, or to adopt a newer plan.
+
+        If the member joined before the coordination log was confirmed, it also leaves, because it
+        must read the log before it joins.
+        """
         now, confirmed = self._now(), self._listener.confirmed
         if self.state is State.JOINING:  # a member must read the log before it joins
             unheard = confirmed and self._heard_through is not self._listener.log
@@ -587,7 +592,7 @@ class FollowingMember:
             else:
                 generation.keep(reason)
             self.generation = generation
-        # Otherwise the client subscribed again and got the same partitions: the round continues.
+        # Otherwise the client subscribed again and got the same partitions. The round continues.
         self._enter(State.AGREEING)
         self._range_share = None
 
@@ -609,7 +614,7 @@ class FollowingMember:
         return "the others did not wait for this member" if round_.over else None
 
     def _own(self, generation: Generation, verdict: Verdict) -> None:
-        """Own the partitions in a verdict, if the client is still in the verdict's generation."""
+        """Own the partitions in a round's verdict, unless the client's generation has ended."""
         if verdict.problem is not None:
             self.unsubscribe()
             raise ConfigurationError(f"PlanConsumer: {verdict.problem}")
@@ -628,7 +633,7 @@ class FollowingMember:
         self._raise(error)
 
     def _settle(self, generation: Generation, verdict: Verdict) -> None:
-        """Enter the state that follows from a verdict, and schedule rebalance requests."""
+        """Enter the state that follows from a round's verdict, and schedule rebalance requests."""
         round_ = generation.round
         where = f"Group {self._group}, generation {round_.me.generation}"
         if verdict.listed and round_.assignment is not None:
@@ -666,7 +671,7 @@ class FollowingMember:
         self._enter(state)
 
     def _settle_without(self, generation: Generation, verdict: Verdict, where: str) -> State:
-        """Handle a verdict that does not list this member; return the state to enter."""
+        """Handle a round that ended without this member; return the state to enter."""
         reason = (
             generation.reason or self._listener.problem or "the others did not wait for this member"
         )
@@ -699,7 +704,7 @@ class FollowingMember:
         self._status.unsettle()
 
     def _be_silent(self) -> None:
-        """For some time, do not announce this member: it then keeps its partitions from `range`."""
+        """For some time, do not announce this member, which then keeps its `range` partitions."""
         self._silent_until = self._now() + 0.8 * self._asking.pause_s
 
     def _repeat_if_due(self, generation: Generation) -> None:

@@ -1,7 +1,7 @@
 """Read the plan topic with confluent-kafka.
 
-Belongs here: finding and reading the partition with a group's records. Belongs elsewhere: the
-meaning of records (`plan_cache`).
+Belongs here: finding and reading the partition that contains a group's records. Belongs elsewhere:
+the meaning of records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -40,13 +40,13 @@ _READ_S: Final = 1.0
 
 @dataclass(eq=False)
 class ConfluentSource:
-    """The partition of the plan topic with a group's records, read from its beginning."""
+    """The partition of the plan topic that contains a group's records, read from its beginning."""
 
     _consumer: Consumer
     _group: str
     _partition: TopicPartition
     origin: Origin
-    #: Sends requests about the topic, because the consumer would send them after its pending fetch.
+    #: Sends requests about the topic. The consumer would send them only after its pending fetch.
     _admin: AdminClient
     _ended: bool = False
 
@@ -68,11 +68,11 @@ class ConfluentSource:
         consumer = Consumer(
             {
                 **connection,
-                "group.id": group,  # required, not joined; members have the ACL READ for it
+                "group.id": group,  # required, but never joined; members have READ permission
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "enable.partition.eof": True,  # the end of a partition is its last stable offset
+                "enable.partition.eof": True,  # reports when the last stable offset is reached
             }
         )
         try:
@@ -121,9 +121,10 @@ class ConfluentSource:
         return records
 
     def moved(self) -> bool:
-        """Whether the topic was created again, or the group's partition has changed.
+        """Whether the topic was replaced, or the group belongs to another partition now.
 
-        If a topic is created again, librdkafka continues at the old offset without an error.
+        If a topic is deleted and created again, librdkafka continues at the old offset without an
+        error.
         """
         try:
             described = described_topic(self._admin, self._partition.topic, _TIMEOUT_S)

@@ -3,9 +3,9 @@
 Belongs here: the reasons, and how long to wait for other members' requests. Belongs elsewhere: the
 result of a rebalance (`agreement_round`), and whether this member may request one (`member`).
 
-A rebalance interrupts the whole group. So a member that is left out repeatedly waits longer before
-each request. For a newer plan, one rebalance is enough for all members. So each member waits for a
-random time, and the first request makes the others unnecessary.
+A rebalance interrupts the whole group. So a member that is left out several times in a row waits
+longer before each request. For a newer plan, one rebalance is enough for all members. So each
+member waits for a random time, and the first request makes the others unnecessary.
 """
 
 import random
@@ -15,13 +15,13 @@ from fairlead.followers.core.plan_cache import PlanState
 from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Identity
 
-#: Seconds. Shortest pause between a round that left this member out and the request for a
+#: Seconds. Shortest pause between an agreement round without this member and the request for a
 #: rebalance; doubled after each such round, up to `_LONGEST_LEFT_OUT_S`.
 _LEFT_OUT_S: Final = 5.0
 _LONGEST_LEFT_OUT_S: Final = 300.0
 _MOST_DOUBLINGS: Final = 10
-#: Seconds. Shortest pause between the log's recovery and the rebalance request of a member that was
-#: left out once. Other members need this time to open the log.
+#: Seconds. Shortest pause between the coordination log's recovery and the rebalance request of a
+#: member that was left out once. Other members need this time to open the log.
 _LOG_BACK_S: Final = 1.0
 #: Seconds. A member that stopped waiting for an assignment record owns nothing. It requests a
 #: rebalance after a pause of at most this time.
@@ -85,23 +85,23 @@ class RejoinPolicy:
         self._left_out = min(self._left_out + 1, _MOST_DOUBLINGS)
 
     def log_works(self, now: float) -> None:
-        """If a request is scheduled, move it to an earlier time, because the log works again."""
+        """Move a scheduled request to an earlier time, because the log works again."""
         pause_s = _LOG_BACK_S if self._left_out == 1 else _LEFT_OUT_S
         self._left_out = 0
         if self._at is not None:
             self._at = min(self._at, now + self._rng.uniform(pause_s, 2 * pause_s))
 
     def log_moved(self, now: float) -> None:
-        """Schedule a request, because the records of the next round will be in another log."""
+        """Schedule a request, because the group has another coordination log now."""
         if self._at is None:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether a request to take part again is due; stays True until `unsettle`."""
+        """Whether to request a rebalance now, to take part in a round; True until `unsettle`."""
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
-        """Whether a request for a newer or renewed plan is due; stays True until `unsettle`."""
+        """Whether to request a rebalance now for a newer or renewed plan; True until `unsettle`."""
         if not self._for_plan:
             self._for_plan = self._schedule.due(
                 seen=state.seen, now=now, lapsed=lapsed, lease_until=state.lease_until

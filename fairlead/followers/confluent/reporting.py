@@ -1,7 +1,7 @@
-"""Add reports of work to all commits of confluent-kafka.
+"""Report the application's processing times in the metadata of all commits of confluent-kafka.
 
 Belongs here: storing offsets with reports, which librdkafka then commits. Belongs elsewhere:
-measuring (`followers.core.meter`).
+measuring processing times (`followers.core.meter`).
 
 A thread of librdkafka commits the stored offsets. By default librdkafka stores an offset without
 metadata when it returns a message. So this module sets `enable.auto.offset.store=false` and stores
@@ -36,7 +36,7 @@ _ARGUMENTS: Final = ("message", "offsets", "asynchronous")
 
 
 class Reporting:
-    """Adds reports of work to the commits of one consumer.
+    """Adds reports of processing times to the commits of one consumer.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Reporting:
         self.meter = Meter(float(settings.get(_MAX_POLL, 300_000)) / 1e3)
         #: Partitions that the application has paused.
         self.paused: set[Pair] = set()
-        #: Whether the consumer reports its work.
+        #: Whether the consumer reports processing times.
         self.reports = report
         #: Whether this class stores offsets; False if the application does so, or reports are off.
         self._stores = report and _is_on(settings.get(_AUTO_STORE, True))
@@ -68,7 +68,7 @@ class Reporting:
         self._next_store_at = float("-inf")
 
     def took(self, consumer: Consumer, message: Any) -> None:
-        """Start to measure a message that the client returns, and store its offset if due."""
+        """Start timing a message that the client returns, and store its offset if due."""
         progress = self.meter.took_one(message.topic(), message.partition(), message.offset())
         if self._stores:
             self._handed_out[progress] = message
@@ -77,7 +77,7 @@ class Reporting:
                 self.meter.begin()
 
     def took_list(self, consumer: Consumer, messages: list[Message]) -> list[Message]:
-        """Start to measure messages that the client returns; return them as a `TimedList`."""
+        """Start timing messages that the client returns; return the messages as a `TimedList`."""
         runs: list[Run] = []
         records = 0
         for key, run in groupby(_partitions(messages)):
@@ -179,7 +179,7 @@ def _pair(message: Any) -> Pair:
     return message.topic(), message.partition()
 
 
-#: Returns the offset of a message that is no error.
+#: Returns the offset of a message that is not an error.
 _offset: Any = Message.offset
 
 

@@ -12,7 +12,7 @@ def _utc() -> datetime:
 
 @dataclass(frozen=True)
 class Clock:
-    """The clocks of a machine.
+    """The clocks that a consumer uses.
 
     Parameters
     ----------

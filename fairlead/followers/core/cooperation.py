@@ -13,11 +13,12 @@ from fairlead.wire.partitions import Pair, pairs
 
 
 def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
-    """Return the shares, leaving out partitions that another member still owns.
+    """Return each member's partitions, without those that another member still owns.
 
-    If an owner receives a share without one of its partitions, it gives the partition up and joins
-    again. At this second rebalance, the partition has no owner and can be assigned. If two members
-    claim to own a partition, it is in no share, because one of the claims is outdated.
+    If the owner of a partition receives a share without this partition, the owner gives the
+    partition up and joins again. At this second rebalance, the partition has no owner and can be
+    assigned. If two members claim to own a partition, no share contains the partition, because one
+    of the claims is outdated.
 
     Parameters
     ----------

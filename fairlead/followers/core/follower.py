@@ -107,7 +107,7 @@ class Follower:
 
     Reads plans on a daemon thread from construction to `close`. A client's assignor calls
     `subscription` when its member begins to join, `assign` if its member is the group leader, and
-    `assigned` at the end.
+    `assigned` when the member has received an assignment.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Follower:
         )
 
     def rejoin_by(self, request: Callable[[], None]) -> None:
-        """Set the function that makes the consumer join again; it runs on the reader's thread."""
+        """Set the function that makes the consumer rejoin. It is called on the reader's thread."""
         self._request_rejoin = request
 
     def stop(self) -> None:
@@ -188,7 +188,7 @@ class Follower:
         self._reader.close()
 
     def read_ahead(self) -> None:
-        """Wait at most `read_timeout_s` until the plan topic is read; call before joining.
+        """Wait at most `read_timeout_s` until the plan topic has been read; call before joining.
 
         Only clients with an event loop need this, since a rebalance must not block the loop.
         """
@@ -206,7 +206,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # After a restart, a static member may be the group leader and not be informed of it.
+            # After a restart, a static member may be the group leader without being told so.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_note(
@@ -253,8 +253,8 @@ class Follower:
     def assigned(self, user_data: bytes | None, generation: int) -> None:
         """Handle a new assignment; its user data shows which plan the assignment follows.
 
-        If an assignment has no user data, the broker made it while the group is converted to the
-        consumer protocol (KIP-848). This member then requests no rebalance.
+        If an assignment has no user data, the broker made the assignment, because the group is
+        being converted to the consumer protocol (KIP-848). This member then requests no rebalance.
         """
         note = decode_assignment(user_data) if user_data else _FROM_BROKER
         log.info(
@@ -270,7 +270,7 @@ class Follower:
             self._unfinished = self._new_member and note.incomplete
             if note is not _FROM_BROKER:
                 # If another member has read a newer plan than the leader, only the leader requests
-                # a rebalance for that plan, or a restarted static member that may be the leader.
+                # a rebalance for that plan. A restarted static member acts as if it were leader.
                 seen, over = self._decided or note.known(by_leader=self._new_member)
                 self._schedule.settle(seen, lapsed=over)
 

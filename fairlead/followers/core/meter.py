@@ -32,7 +32,7 @@ Run = tuple[Progress | None, int]
 _GROUP_S: Final = 1e-3
 #: Maximum number of records that are timed as one group.
 _GROUP: Final = 256
-#: Value of `Meter._run` while there is no run.
+#: Value of `Meter._run` while no run of records is in progress.
 _NO_RUN: Final = Progress()
 
 
@@ -85,7 +85,7 @@ class Meter:
     Parameters
     ----------
     record_s_max
-        Maximum seconds that count for a record: the client's `max.poll.interval.ms`, after which
+        Maximum seconds to count for one record: the client's `max.poll.interval.ms`, after which
         the group takes the partition away.
     clock
         Returns seconds of a monotonic clock.
@@ -117,7 +117,7 @@ class Meter:
         self._quick = 0
         self._passing_on = PassingOn()
         #: A run is a sequence of records of one partition, each returned by a separate call. These
-        #: are the partition of the present run, and its `busy` and `next` when the run began.
+        #: are the present run's partition, and the partition's `busy` and `next` at its start.
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
         self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None
@@ -134,7 +134,7 @@ class Meter:
         if self._batch is not None:
             self._charge()
             self._end_batch(self._batch)
-        elif (progress := self._running) is not None:  # not `_charge`, for speed
+        elif (progress := self._running) is not None:  # `_charge` inlined, for speed
             took = self._clock() - self.since
             self._running = None
             if took < QUICK_S:
@@ -146,7 +146,7 @@ class Meter:
             progress.squares += took * took
 
     def waits(self) -> None:
-        """Start to measure a wait for records, unless the application still processes some."""
+        """Start timing a wait for records, unless the application still processes records."""
         if self._waiting_since is None and self._batch is None and self._running is None:
             self._waiting_since = self._clock(), self._cpu_clock()
 
@@ -163,7 +163,7 @@ class Meter:
             self._waiting += max(0.0, took)
 
     def took_one(self, topic: str, partition: int, offset: int) -> Progress:
-        """Start to measure a record that the client returns; return its partition's progress."""
+        """Start timing a record that the client returns; return the progress of its partition."""
         run = self._run
         if offset == run.next and partition == run.partition and topic == run.topic:
             run.next = offset + 1
@@ -178,11 +178,11 @@ class Meter:
         return run
 
     def begin(self) -> None:
-        """Restart the measurement of the returned records, to exclude the consumer's own work."""
+        """Restart the timing of the returned records, to exclude the consumer's own work."""
         self.since = self._clock()
 
     def took(self, batch: Batch) -> Batch:
-        """Start to measure a batch that the client returns; return it with `TimedList` values.
+        """Start timing a batch that the client returns; return the batch with `TimedList` values.
 
         Parameters
         ----------
@@ -203,14 +203,15 @@ class Meter:
     def took_list(
         self, messages: Sequence[Any], runs: Sequence[Run], offset_of: Callable[[Any], int]
     ) -> list[Any]:
-        """Start to measure messages that the client returns; return them as a `TimedList`.
+        """Start timing messages that the client returns; return the messages as a `TimedList`.
 
         Parameters
         ----------
         messages
             The messages, which may be of several partitions.
         runs
-            The partitions of the messages, in the same order.
+            For consecutive messages of one partition: the partition's progress, and the number of
+            messages. In the order of `messages`.
         offset_of
             Returns the offset of a message.
         """
@@ -228,7 +229,7 @@ class Meter:
         return progress
 
     def _end_run(self) -> None:
-        self.asked()  # another task may have received records since the last call
+        self.asked()  # in case another task has received records since the last call of `asked`
         self._handler, self._calls = self._sums()
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
 
@@ -265,7 +266,7 @@ class Meter:
         return batch is self._batch
 
     def hand_out(self, progress: Progress | None, records: Sequence[Any]) -> None:
-        """Start to measure records of one partition before the application's loop gets them."""
+        """Start timing records of one partition, just before the application's loop gets them."""
         batch = self._batch
         assert batch is not None  # noqa: S101 - without a batch nothing is timed
         # If the application alternates between several lists, the present record is unknown.
@@ -388,7 +389,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """A list of a batch's records that measures iterations over it; a copy measures nothing."""
+    """A list of records that measures how long the application processes each. Copies do not."""
 
     __slots__ = ("_original", "batch", "runs")
 

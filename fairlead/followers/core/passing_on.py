@@ -19,7 +19,7 @@ QUICK_S: Final = 2.5e-4
 #: Ratio of the time in the application to the time of waiting for records. If most calls are quick
 #: and the ratio is lower, other threads or tasks probably process the records.
 _WORKS: Final = 0.2
-#: Seconds. Length of a period; each decision uses the last one or two periods. They are long,
+#: Seconds. Length of a period; each decision uses the last one or two periods. Periods are long,
 #: because a full queue can block an application for hours, and a blocked application seems to
 #: process records.
 _PERIOD_S: Final = 86_400.0

@@ -29,7 +29,7 @@ class FollowingAssignor:
         weakref.finalize(self, self._follower.stop)  # in case `close` is never called
 
     def reports(self, meter: Meter) -> None:
-        """Set the meter that measures the consumer's work; `status` then includes its summary."""
+        """Set the meter that measures processing times; `status` then includes a summary."""
         self._meter = meter
 
     def status(self) -> FollowerStatus:

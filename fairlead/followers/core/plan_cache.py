@@ -90,8 +90,8 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._verifier = verifier
-        #: Identity of the plan in `known`; None after this connection has read the plan's record. A
-        #: tombstone that comes before this record withdrew an earlier plan.
+        #: Identity of the plan in `known`, until this connection has read the plan's record; then
+        #: None. A tombstone that precedes this record withdrew an older plan, not this one.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:

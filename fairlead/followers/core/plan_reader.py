@@ -1,4 +1,4 @@
-"""Read the plan topic in the background, so that a rebalance need not wait for it.
+"""Read the plan topic in the background, so that the plan is known when a rebalance begins.
 
 Belongs here: the thread, connections, and whether the plan is up to date. Belongs elsewhere: the
 meaning of records (`plan_cache`), and fetching records (each client's `PlanSource`).
@@ -18,7 +18,7 @@ from fairlead.wire.signing import Verifier
 log = logging.getLogger(__name__)
 
 _READ_S: Final = 0.5
-#: Seconds between two checks whether the plan topic got more partitions or was created again.
+#: Seconds between two checks whether the plan topic got more partitions or was replaced.
 _CHECK_S: Final = 30.0
 _FIRST_BACKOFF_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 30.0
@@ -28,7 +28,7 @@ _NO_TOPIC: Final = "the plan topic does not exist, or may not be read"
 
 
 class PlanSource(Protocol):
-    """The partition of the plan topic with a group's records, read from its beginning."""
+    """The partition of the plan topic that contains a group's records, read from its beginning."""
 
     @property
     def origin(self) -> Origin:
@@ -38,7 +38,7 @@ class PlanSource(Protocol):
         """Return the next records, waiting at most `timeout_s`."""
 
     def moved(self) -> bool:
-        """Whether the topic was created again, or the group's partition has changed."""
+        """Whether the topic was replaced, or the group belongs to another partition now."""
 
     def at_end(self) -> bool:
         """Whether all records have been read that existed when the connection was opened."""
@@ -114,9 +114,7 @@ class PlanReader:
     def serve(self) -> bool:
         """Add a plan follower, and start the thread if it is the first.
 
-        Return False if the reader has stopped.
-
-        A stopped reader cannot be started again.
+        Return False if the reader has stopped, because a stopped reader cannot be started again.
         """
         with self._progress:
             if self._stopping.is_set():
@@ -197,7 +195,7 @@ class PlanReader:
                 if pause_s := self.advance(self._read_s):
                     self._stopping.wait(pause_s)
         finally:
-            # Also after an error, so that later plan followers get another reader.
+            # Do this after an error, too, so that later plan followers create another reader.
             self._stopping.set()
             self._disconnect()
 
@@ -206,7 +204,7 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # plan followers keep the plan
+            self._publish(replace(self._state, problem=_NO_TOPIC))  # followers keep the last plan
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 #: Maximum number of earlier states of the counters per partition. If there are more, every second
 #: state is removed.
 _KEPT: Final = 64
-#: Seconds. Times that cannot be assigned to a record are summed over this period, and the sum is
-#: squared. The period is longer than the time between two samples. So the confidence interval stays
-#: wide even with many short batches.
+#: Seconds. Times that cannot be assigned to a record are added over this period, and the sum is
+#: squared. As a result, many short batches make the confidence interval as wide as one long batch.
+#: The period is longer than the time between two samples.
 _BLOCK_S: Final = 600.0
 
 
@@ -66,7 +66,7 @@ class Progress:
         self._missing = -1
         self.busy = 0.0
         self.squares = 0.0
-        #: Number of the batch's records that are not counted yet, and the offset of the last one.
+        #: Number of records in the batch that are not counted yet, and the batch's last offset.
         self._left, self._last = 0, -1
         self._block_s, self._block_since = 0.0, float("-inf")
         #: Whether the committed offset has decreased. Records read again are then counted again.
@@ -113,7 +113,7 @@ class Progress:
     def begin_batch(
         self, records: Sequence[Any], start: int, stop: int, offset_of: Callable[[Any], int]
     ) -> None:
-        """Add `records[start:stop]` to the batch, without counting; at least one record."""
+        """Add `records[start:stop]`, at least one record, to the batch without counting them."""
         first = offset_of(records[start])
         if first < self.next and self._replays:
             self._go_back(first)
@@ -163,7 +163,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records again from an earlier offset; the last report's counters stay."""
+        """Count records again from an earlier offset, adding to the last reported number."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._replays = False

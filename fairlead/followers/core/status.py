@@ -1,4 +1,4 @@
-"""A plan follower's status: its partitions, their rule, and the reason if it follows no plan.
+"""A plan follower's status: its partitions, what assigned them, and why it follows no plan.
 
 Belongs here: the status, and the time of its last change. Belongs elsewhere: the events that change
 the status (`follower`, `fairlead.followers.confluent.member`).
@@ -93,7 +93,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
     plan
         The plan that the group follows; None: the group uses `range`.
     name
-        The member's `group.instance.id`, or its `client.id` if it has none.
+        The member's `group.instance.id`, or its `client.id` if the member is not static.
     """
     if plan is None:
         return "range gives it nothing: each topic has fewer partitions than members that read it"
@@ -121,7 +121,7 @@ class FollowerState:
     clock
         The time source.
     undecided
-        The assignment note during a rebalance.
+        What the status contains during a rebalance: no plan version, and the reason.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:

@@ -1,7 +1,7 @@
 """Follow plans with kafka-python: `PlanConsumer`, or `PlanAssignor` in a consumer of your own.
 
 `consumer` contains the consumer and the assignor; `plan_source` reads the plan topic; `join`
-requests rebalances; `reporting` adds reports of work to commits.
+requests rebalances; `reporting` adds reports of processing times to commits.
 """
 
 from fairlead.followers.kafka_python.consumer import PlanAssignor, PlanConsumer

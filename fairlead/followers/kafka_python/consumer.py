@@ -88,7 +88,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
         return consumer.subscription() is not None
 
     def follow(self, consumer: KafkaConsumer) -> None:
-        """Tell the assignor its consumer. The consumer then rejoins whenever a new plan arrives.
+        """Set the assignor's consumer, which then rejoins whenever a new plan arrives.
 
         Call it before the consumer polls.
         """
@@ -162,9 +162,9 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     configs
         As for KafkaConsumer, and the fields of `FollowOptions`. `group_id` is required.
         `partition_assignment_strategy` lists the assignors to use while not all members follow
-        plans. By default, this is `range`, Kafka's default assignor. So you can replace consumers
-        that use it, one at a time. `cooperative` is as for `PlanAssignor`. With `cooperative=True`,
-        the list is empty by default, and may contain only `CooperativeStickyAssignor`.
+        plans. By default, this is `range`, Kafka's default assignor. So consumers that use `range`
+        can be replaced one at a time. `cooperative` is as for `PlanAssignor`; if it is True, the
+        list of assignors is empty by default, and may contain only `CooperativeStickyAssignor`.
 
     Raises
     ------
@@ -205,7 +205,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return the next records, as KafkaConsumer does.
 
-        If the consumer reports its work, the time of iterating over the lists is measured.
+        If reports are on, the lists measure how long the application processes each record.
         """
         meter = self._meter
         if meter is None:
@@ -217,7 +217,7 @@ class PlanConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python is untyp
             batch = super().poll(timeout_ms, max_records, update_offsets)
         finally:
             meter.waited()
-        # KafkaConsumer's iterator polls with `update_offsets=False`; `__next__` measures its times.
+        # KafkaConsumer's iterator sets `update_offsets=False`. Then `__next__` measures times.
         return meter.took(batch) if update_offsets else batch
 
     def __next__(self) -> ConsumerRecord:

@@ -5,9 +5,9 @@ three bugs of kafka-python 3.0.
 
 1. If a member joins because a topic got more partitions, or because it subscribes to other topics,
    the client considers the rebalance complete too early. If a poll ends before the rebalance, the
-   next poll does not continue it. Then the member sends no heartbeats, and the group drops it
-   unnoticed. But a request to join again stays set until the rebalance is over. So the workaround
-   makes such a request at every join.
+   next poll does not continue it. As a result, the member sends no heartbeats, and the group drops
+   it unnoticed. But a request to join again stays set until the rebalance is over. So the
+   workaround makes such a request at every join.
 2. If the group drops a joining member, for example because the member's process was stopped, the
    member joins again with its old partitions and does not call its listener. A cooperative member
    claims these partitions, and reads them although they have a new owner. If such a partition is

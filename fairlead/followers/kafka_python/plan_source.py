@@ -1,7 +1,7 @@
 """Read the plan topic with kafka-python.
 
-Belongs here: finding and reading the partition that holds a group's key. Belongs elsewhere: the
-meaning of records (`plan_cache`).
+Belongs here: finding and reading the partition that contains a group's records. Belongs elsewhere:
+the meaning of records (`plan_cache`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _CONNECTION: Final = {
 
 @dataclass(eq=False)
 class KafkaPythonSource:
-    """The partition of the plan topic that holds a group's key, read from its beginning."""
+    """The partition of the plan topic that contains a group's records, read from its beginning."""
 
     _consumer: KafkaConsumer
     _group: str
@@ -95,7 +95,7 @@ class KafkaPythonSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the group's key now belongs to another partition, since partitions were added."""
+        """Whether the group's key belongs to another partition now: partitions were added."""
         self._consumer._cluster.request_update()  # noqa: SLF001 - requests metadata for the next check
         count = len(self._consumer.partitions_for_topic(self._partition.topic))
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition

@@ -1,4 +1,4 @@
-"""Add reports of work to all commits of kafka-python.
+"""Report the application's processing times in the metadata of all commits of kafka-python.
 
 Belongs here: wrapping the client's method that sends commits. Belongs elsewhere: measuring
 (`followers.core.meter`).
