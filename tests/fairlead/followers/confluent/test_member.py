@@ -1,29 +1,14 @@
 """Allowed transitions between a member's states, and limits on stored records."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from fairlead.followers.confluent.generation import NEXT_OF_SHARE, Backlog, RangeShare
 from fairlead.followers.confluent.member import TABLE, State
 from fairlead.wire.agreement import MOST_PARTITIONS, Announcement
-from tests.docs.blocks import DOCS
 
 
-def drawn(steps: Mapping[Any, Any]) -> list[str]:
-    """Return a line `states -> next states` for all states that have the same next states."""
-    states: dict[str, list[str]] = {}
-    for state, after in steps.items():
-        if after:
-            states.setdefault(", ".join(sorted(its.value for its in after)), []).append(state.value)
-    return [f"{', '.join(names)} -> {after}" for after, names in states.items()]
-
-
-def test_architecture_page_draws_the_allowed_steps() -> None:
-    """The page shows all allowed transitions, and every state can be reached."""
-    text = "\n".join([*drawn(TABLE), *drawn(NEXT_OF_SHARE)])
-    assert f"```text\n{text}\n```" in (DOCS / "architecture.md").read_text()
+def test_every_state_can_be_reached() -> None:
+    """Each state of a member is in the table, and follows some other state."""
     assert {*State} == {*TABLE} == frozenset[State]().union(*TABLE.values())
 
 
