@@ -3,8 +3,9 @@
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
+import psutil
 import psycopg
 import pytest
 from sqlalchemy import Engine, text
@@ -38,13 +39,17 @@ def frozen(server: Postgres) -> Iterator[None]:
     main = server.process()
     assert main is not None
     processes = [main, *main.children()]
-    try:
+
+    def send(number: signal.Signals) -> None:
         for process in processes:
-            process.send_signal(signal.SIGSTOP)
+            with suppress(psutil.NoSuchProcess):  # a child of Postgres may end at any time
+                process.send_signal(number)
+
+    try:
+        send(signal.SIGSTOP)
         yield
     finally:
-        for process in processes:
-            process.send_signal(signal.SIGCONT)
+        send(signal.SIGCONT)
 
 
 def test_frozen_database_is_reported_and_a_slow_one_is_not(
