@@ -43,7 +43,10 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Return the partition count of every pair, by its index; None if there are too many pairs."""
+    """Return the number of partitions of each pair of topic and owner, indexed as `_numbers`.
+
+    None if there are too many pairs.
+    """
     if not problem.dense:
         return None
     return np.bincount(_numbers(problem, owner)).astype(np.int64, copy=False)

@@ -62,8 +62,8 @@ _WRONG: Final = 0.1
 #: Scenario, client, whether the group gets plans, whether the planner reads reports of work, and
 #: seed. If the client is None, catch-up times are checked; otherwise, costs.
 _Job = tuple[str, str | None, bool, bool, int]
-#: Numbers of predictions and of right predictions. Each row has two labels: `what`, the predicted
-#: value (catch-up time or cost), and `of`, the kind of groups.
+#: Rows with the number of predictions and of right predictions. The column `what` names the
+#: predicted value (catch-up time or cost), the column `of` the kind of groups.
 Rows = list[dict[str, Any]]
 Key = TypeVar("Key", bound=Hashable)
 

@@ -253,9 +253,9 @@ def busy_share(log: Float64, first: float, last: float) -> float:
 
 
 def intervals(trial: Trial, samples: Sequence[Taken]) -> dict[str, int]:
-    """Compare estimated times per record with the logs.
+    """Compare the estimated 90 % intervals of times per record with the logs.
 
-    The analysis estimates an interval for each partition, from two samples.
+    The analysis estimates the interval of each partition from two samples.
 
     Returns
     -------

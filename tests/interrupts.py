@@ -11,10 +11,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def accepting_ctrl_c() -> Iterator[None]:
-    """Let SIGINT end processes that are started within the block, as if from a terminal.
+    """Let SIGINT end processes that are started within the block.
 
-    If a script starts a command in the background (with `&`), as CI systems do, the command and its
-    children ignore SIGINT. If a parent has a handler for SIGINT, its children do not ignore it.
+    Otherwise, they ignore SIGINT if a script has started the tests in the background (with `&`), as
+    CI systems do. So this process gets a handler for SIGINT, because children of a process with a
+    handler do not ignore the signal.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -20,7 +20,8 @@ from fairlead.errors import FileSystemError
 
 #: Age at which an unfinished file is removed. Another process may still be writing a younger file.
 _GRACE: Final = timedelta(minutes=15)
-#: File that lists the intervals from which several files are kept: `tidy` does not read them again.
+#: File that lists the intervals from which several sample files are kept. `tidy` skips them,
+#: because it has thinned them already.
 _THINNED: Final = "thinned.json"
 
 

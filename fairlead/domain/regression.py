@@ -7,8 +7,8 @@ A replay computes what would have happened without the plan: the owners from bef
 the records that arrived since then, at the speeds measured before the plan. (The model treats
 records as a fluid.) The plan is a regression if the group has fallen further behind than in the
 replay, both by now and at the horizon. The difference must exceed the error of the replay plus a
-tenth of the change in the replay. All these values are seconds of time lag over the objective,
-summed over partitions. The error has three parts:
+tenth of the change in the replay. All these values are the time lag beyond the
+objective, in seconds, summed over partitions. The error has three parts:
 
 - *hindcast*: by how much a replay of the time before the plan differs from the measurements.
 - *bystanders*: members to which the plan gave no partition. If they have fallen further behind than
@@ -16,10 +16,10 @@ summed over partitions. The error has three parts:
   slower network. The same error is assumed for all other members.
 - *resolution*: the time lag of a partition is known only to within the age of its last commit.
 
-The plan is also a regression if more partitions exceed the objective than in the replay, both now
-and at the horizon, and if the plan saves less time lag than is required of a plan
-(`thresholds.BETTER`). The difference must exceed the number of partitions for which the replay is
-wrong (by hindcast and bystanders).
+There is a second way to be a regression: both now and at the horizon, more partitions exceed the
+objective than in the replay, and the plan saves less time lag than is required of a plan
+(`thresholds.BETTER`). The number of additional partitions must exceed the number of partitions for
+which the replay is wrong (by hindcast and bystanders).
 
 For a member that was never at its limit, the replay uses the highest speed seen, so it tends to be
 pessimistic. There is no verdict if members joined or left since the plan.

@@ -21,10 +21,10 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.members import member_names
 
-#: Seconds for which the first, second and third rebalance trigger stay in a group: in total 11 s,
-#: the broker's 1 s between assignments plus two heartbeat intervals of 5 s. The first stays are
-#: short, because the assignor may not have the plan yet when a trigger joins. The broker assigns
-#: again when the next trigger joins.
+#: Seconds for which the first, second and third rebalance trigger stay in a group. In total, 11 s:
+#: the broker waits 1 s between assignments, and members learn of them at one of two heartbeats (5 s
+#: apart). The first two stays are short, because the broker's assignor may not have read the plan
+#: yet when a trigger joins. The broker assigns again when the next trigger joins.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 

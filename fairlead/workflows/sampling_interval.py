@@ -13,7 +13,7 @@ from fairlead.settings import SamplingSettings
 #: A sample may be early by this share of the interval. Dagster's sensor checks three times per
 #: interval whether a sample is due. This share is half the time between two checks.
 _EARLY: Final = 1 / 6
-#: The time between samples is so long that analysing a sample takes at most this share of it.
+#: Maximum share of the time between samples for analysing a sample. The interval grows if needed.
 _ANALYSING: Final = 0.5
 
 

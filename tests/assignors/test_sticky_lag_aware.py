@@ -60,7 +60,7 @@ def test_highest_load_is_near_the_optimum() -> None:
 
 @pytest.mark.parametrize("skew", [0, 1, 3])
 def test_counts_differ_by_at_most_the_allowed_skew(skew: int) -> None:
-    """Partition counts differ by at most `max_count_skew` more than in the plan of `sticky`."""
+    """The spread of partition counts is at most `max_count_skew` larger than with `sticky`."""
     for seed in range(50):
         problem = random_problem(seed, equal=True, topics=4, partitions=8, members=5)
         even = measure(problem, assign("sticky", problem))

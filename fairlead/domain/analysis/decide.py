@@ -131,6 +131,10 @@ def decide(
 
     Notes
     -----
+    The first three columns are conditions: whether there is a reason for no plan (`_hold`), whether
+    partitions lack owners (`Analysis.places`), and whether a plan may serve only to reduce rack
+    traffic (`_reduces_traffic`). An empty cell means that the condition does not matter.
+
     ==================  =============  ============  ==========================  ==================
     reason for no plan  lacks owners   racks only    candidates                  becomes a plan if
     ==================  =============  ============  ==========================  ==================
@@ -140,10 +144,6 @@ def decide(
     yes                 no             yes           those within the objective  it saves enough
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
-
-    The first three columns: whether there is a reason against a plan (`_hold`), whether partitions
-    lack owners (`Analysis.places`), and whether a plan may serve only to reduce rack traffic
-    (`_reduces_traffic`).
     """
     analysis = analyse(question)
     hold, places, limit = _hold(analysis), analysis.places, question.rules.max_moves

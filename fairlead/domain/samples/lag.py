@@ -241,8 +241,8 @@ class _History:
     def _lag_at_rest(self) -> Int64:
         """Return the largest lag that remained although everything was read, of shape (P,).
 
-        The lag is computed as if retention had deleted nothing, because it also deletes transaction
-        markers.
+        The first offset of the log is ignored: if retention has deleted a transaction marker, the
+        marker still counts as lag.
         """
         deleted = (self._committed >= 0) & (self._committed < self._begin)
         if not deleted.any():

@@ -174,8 +174,8 @@ class Progress:
         Parameters
         ----------
         offset
-            The committed offset. If it is lower than the last one, all earlier states of the
-            counters are removed.
+            The committed offset. If it is lower than the offset of the last commit, the stored
+            states of the counters are removed.
         busy, squares
             The present values of these counters, including the time of the present record so far.
         """

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.kafka
 OFFSETS = "__consumer_offsets"
 GROUPS = [f"moves-{number}" for number in range(12)]
 MOVES = form(short=8, long=180)
-#: How often a broker is frozen and restarted, after coordinators have moved `MOVES` times.
+#: Number of freezes and of restarts of a broker, after `MOVES` moves of coordinators.
 FREEZES = form(short=1, long=10)
 RESTARTS = form(short=1, long=10)
 #: Seconds of a freeze: longer than the sampler's request time-out and the broker's session.

@@ -16,7 +16,7 @@ class SlowConsumer(Consumer):
     now = 0.0
 
     def memberid(self) -> str:
-        """Let a second pass; return the member id, which each report needs."""
+        """Wait one second, and return the member id, which each report needs."""
         self.now += 1.0
         return "orders-1"
 

@@ -30,7 +30,7 @@ OPTIONS = FollowOptions(read_timeout_s=0.01, rejoin_jitter_s=0.0)  # clock: no w
 
 @dataclass
 class Stage:
-    """A running plan follower; `rejoins` has the newest version at each rebalance request."""
+    """A running plan follower; `rejoins` lists the newest version at each rebalance request."""
 
     follower: Follower
     source: ScriptedSource
