@@ -51,8 +51,10 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 
 
 def _total_rate(series: SampleSeries) -> float:
-    """Return the group's arrival rate, records per second. It is assumed as the speed of each member
-    if no member has read anything."""
+    """Return the group's arrival rate, records per second.
+
+    It is the assumed speed of each member if no member has read anything.
+    """
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))
 
