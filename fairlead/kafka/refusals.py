@@ -27,7 +27,7 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Replace a KafkaUnavailableError with an error that has the reason; ignore other errors.
+    """Raise an error with the reason for a KafkaUnavailableError; return for all other errors.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Times in plans and headers, which plan followers in every language must read in the same way.
+"""The format of times in plans and headers. Plan followers in every language parse it alike.
 
 Belongs here: the valid formats of a time. Belongs elsewhere: the meaning of times.
 """

@@ -215,8 +215,8 @@ LISTING: Final = Right("cluster", "kafka-cluster", ("DESCRIBE",))
 GROUP: Final = Right("group", "{classic}", ("DESCRIBE",))
 BY_BROKER: Final = Right("group", "{by_broker}", ("DESCRIBE", "READ"))
 TOPIC: Final = Right("topic", "{topic}", ("DESCRIBE",))
-#: Cases: the right to revoke; the name of the doctor's finding; part of the finding's remedy;
-#: whether a survey needs the right.
+#: Cases: the right that the test revokes; the name of the doctor's finding; part of the finding's
+#: remedy; whether a survey needs the right.
 WAYS: Final = [
     (LISTING, "listing", "Describe --cluster", True),
     (GROUP, "groups", "Describe --group {classic}", True),

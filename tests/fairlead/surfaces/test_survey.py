@@ -170,7 +170,7 @@ def row(**known: Any) -> dict[str, Any]:
 
 
 def sample(group: str, minute: int, **values: Any) -> dict[str, Any]:
-    """Return a sample, `minute` minutes after noon, of the topics `left` and `read`."""
+    """Return a sample taken `minute` minutes after noon, of two topics named "left" and "read"."""
     return {
         "group": group,
         "at": datetime(2026, 1, 2, 12, minute, tzinfo=UTC),

@@ -127,7 +127,7 @@ class Tail:
         self.partition = topic.partitions[self.number]
         self.position = len(self.partition.records) if position is None else position
         self.cuts = len(self.partition.cuts)
-        # Time until which a client does not notice a deletion.
+        # Until this time, clients do not notice that the topic was deleted.
         self.blind_until: float | None = None
 
     def problem(self) -> str | None:
