@@ -124,7 +124,7 @@ def random_reports(number: int) -> ReportHabit:
 
 
 class _Draw:
-    """One attempt to generate a healthy group at random, and the reason why it falls behind later."""
+    """One attempt to generate a random healthy group, and the reason why it falls behind later."""
 
     def __init__(self, number: int, cause: str, rng: np.random.Generator, *, real: bool) -> None:
         self.rng, self.cause = rng, cause

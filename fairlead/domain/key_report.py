@@ -156,7 +156,7 @@ def _compare(
     if shares.placement[0] == "unknown":
         return None, "The effect of more partitions is unknown, as is the producers' partitioner."
     limit = _RELIEF * now["largest"]
-    if readers is not None:  # add the share of all records that one consumer can process
+    if readers is not None:  # the share of all records that one consumer can process
         work = shares.records * shares.offsets_per_record * readers.costs
         total = float(work.sum()) / shares.sample.window.seconds
         limit = readers.target * float(readers.capacities.max()) / total

@@ -46,7 +46,7 @@ def test_groups_of_other_cohorts_are_left_out(warehouse: Warehouse) -> None:
 
 
 def test_each_cohort_is_found_in_its_own_snapshot(warehouse: Warehouse) -> None:
-    """If cohorts (sets of groups) were sampled separately, a run uses several snapshots, oldest first."""
+    """If cohorts were sampled separately, a run uses several snapshots, the oldest first."""
     of_a = keep(warehouse, 1, {"a": "a"})
     keep(warehouse, 2, {"b": "b"})
     of_b = keep(warehouse, 3, {"b": "b"})
