@@ -162,9 +162,8 @@ def test_figures_of_samples_end_with_the_samples(
 def test_missing_database_is_a_metric() -> None:
     """Without a database, only `fairlead_database_up` is exported, as 0; pages answer 503."""
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
-    engine = create_store_engine(
-        nowhere, connect_timeout_s=2
-    )  # clock: there is no server to wait for
+    # clock: there is no server to wait for
+    engine = create_store_engine(nowhere, connect_timeout_s=2)
     with serving(build_app(engine, Settings())) as address:
         found = samples(scrape(address)[1])
         with pytest.raises(HTTPError, match="503") as refused:
