@@ -128,10 +128,11 @@ def _at_last_sample(question: Question) -> Regression | None:
     over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"time lag over the objective, summed over partitions: {_more(seen_s)} since the plan, "
-        f"{_more(ahead)} in {horizon}, in {plural(over, 'partition')} now. In a replay with the "
-        f"owners and speeds before the plan: {_more(before_s)}, {_more(ahead_before)} in "
-        f"{horizon}, in {plural(over_before, 'partition')} now. Error at most {length(error_s)}"
+        f"since the plan, the time by which partitions exceed the objective has changed by "
+        f"{_more(seen_s)} (in {horizon}: {_more(ahead)}), and {plural(over, 'partition')} exceed "
+        f"it. With the earlier owners and speeds, a replay gives {_more(before_s)} (in {horizon}: "
+        f"{_more(ahead_before)}) and {plural(over_before, 'partition')}, with an error of at most "
+        f"{length(error_s)}. Times are summed over partitions"
     )
     return Regression(evidence, old)
 

@@ -69,7 +69,7 @@ def with_agreed_shares(
         why = kafka_error(error).str() if isinstance(error, KafkaException) else error
         log.warning(
             "The coordination topic %s cannot be read (%s): groups of confluent-kafka clients "
-            "are shown with the partitions that range gave them",
+            "are shown with the partitions that the range assignor gave them",
             settings.coordination_topic,
             why,
         )

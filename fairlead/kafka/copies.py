@@ -29,7 +29,7 @@ def too_few(copies: int, in_sync: int, brokers: int) -> str:
     Examples
     --------
     >>> too_few(copies=1, in_sync=1, brokers=3)
-    'keeps 1 copy of a plan where 3 are possible: kafka-reassign-partitions.sh adds copies'
+    'keeps 1 copy of a plan where 3 are possible: kafka-reassign-partitions.sh adds replicas'
     >>> too_few(copies=3, in_sync=2, brokers=5)
     ''
     """
@@ -37,7 +37,7 @@ def too_few(copies: int, in_sync: int, brokers: int) -> str:
         copies_now = "1 copy" if copies == 1 else f"{copies} copies"
         return (
             f"keeps {copies_now} of a plan where {copies_wanted(brokers)} are possible: "
-            "kafka-reassign-partitions.sh adds copies"
+            "kafka-reassign-partitions.sh adds replicas"
         )
     if in_sync < in_sync_wanted(copies):
         return (

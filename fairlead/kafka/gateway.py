@@ -124,7 +124,7 @@ class KafkaGateway:
                 names.append(name)
             else:
                 log.warning(
-                    "Group %s... is left out: its id has %s bytes, and at most %s are planned",
+                    "Group %s... is left out: its id has %s bytes; Fairlead supports at most %s",
                     name[:80],
                     f"{size:,}",
                     f"{LONGEST_GROUP_BYTES:,}",

@@ -201,8 +201,8 @@ def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exce
         )
     if sqlstate == _NOT_ALLOWED:
         return ConfigurationError(
-            f"The database {where} refuses {url.username or 'this user'}: {message}. Its roles are"
-            " fairlead_planner, fairlead_approver, fairlead_web and fairlead_reader"
+            f"The database {where} refuses {url.username or 'this user'}: {message}. Grant it a"
+            " role: fairlead_planner, fairlead_approver, fairlead_web or fairlead_reader"
         )
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
         return UnstorableError(f"Postgres does not accept it: {message}")

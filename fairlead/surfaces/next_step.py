@@ -114,7 +114,7 @@ def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) ->
     if row["evidence"] == NO_MEMBERS:
         return "start its consumers"
     if advice_in(row["evidence"]):
-        return "let it follow"
+        return "make it follow plans"
     step = _NEXT.get(row["diagnosis"], "wait for samples")
     return "wait: back-off" if step == "plan" and row["group"] in resting else step
 

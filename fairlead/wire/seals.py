@@ -98,7 +98,7 @@ def read_secrets(text: str | None) -> tuple[bytes, ...]:
     secrets = tuple(secret.strip().encode() for secret in text.split(","))
     if any(len(secret) < _SHORTEST for secret in secrets):
         raise ConfigurationError(
-            f"group_secret: each of the secrets, separated by commas, has at least {_SHORTEST} "
-            "bytes. Draw one: openssl rand -base64 32. Leave the option out for none"
+            f"group_secret: each secret (separate several by commas) needs {_SHORTEST} bytes "
+            "or more. Draw one: openssl rand -base64 32. Leave the option out for none"
         )
     return secrets

@@ -79,7 +79,7 @@ def follow(
             {topic for described in described_groups.values() for topic in read_by(described)}
         )
     except FairleadError as error:
-        log.warning("Groups that brokers assign are skipped this time: %s", error)
+        log.warning("Groups whose partitions brokers assign are skipped this time: %s", error)
         return []
     failure = unusable or send_members(topic, described_groups, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}
@@ -107,7 +107,7 @@ def _ensure(topic: MembersTopic) -> str:
         topic.ensure()
     except FairleadError as error:
         log.warning("The topic %s cannot be created: %s", topic.name, error)
-        return f"its members cannot be sent to the broker: {error}"
+        return f"the list of its members cannot be sent to the broker: {error}"
     return ""
 
 
@@ -152,8 +152,8 @@ def send_members(
             known,
         )
     except FairleadError as error:
-        log.warning("The members of groups cannot be sent to brokers: %s", error)
-        return f"its members cannot be sent to the broker: {error}"
+        log.warning("The lists of groups' members cannot be sent to brokers: %s", error)
+        return f"the list of its members cannot be sent to the broker: {error}"
     return ""
 
 

@@ -124,9 +124,9 @@ def diagnose(basis: Basis) -> Diagnosis:
             work, basis.estimates.costs, basis.problem, basis.estimates.peers
         )
         if work.ignored:
-            sentences.append(f"{plural(work.ignored, 'impossible report')} ignored.")
+            sentences.append(f"{plural(work.ignored, 'report')} with impossible values ignored.")
     if basis.question.forgotten:
-        sentences.append("The stored memory is invalid and is ignored.")
+        sentences.append("The memory of earlier analyses is invalid and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
 
 
@@ -139,15 +139,16 @@ def _uncounted(basis: Basis) -> Iterator[str]:
         waiting = int((end - begin)[idle[0]])
         yield (
             f"{basis.partition(int(idle[0]))}{_and_more(idle.size)} was never committed, and "
-            f"nothing arrived: consumers with auto_offset_reset=earliest would read "
-            f"{plural(waiting, 'record')}, consumers with latest none."
+            f"nothing has arrived since the first sample: consumers with "
+            f"auto.offset.reset=earliest would read {plural(waiting, 'record')} there, consumers "
+            "with latest none."
         )
     beyond = np.flatnonzero((end == begin) & (series.committed[-1] > end))
     if beyond.size:
         yield (
-            f"{basis.partition(int(beyond[0]))} is empty, and its committed offset is "
-            f"{int(series.committed[-1, beyond[0]]):,}: the commit belongs to an earlier log of "
-            f"the partition{_and_more(beyond.size)}."
+            f"{basis.partition(int(beyond[0]))}{_and_more(beyond.size)} is empty, and its "
+            f"committed offset is {int(series.committed[-1, beyond[0]]):,}: the commit is from "
+            "before the log was replaced."
         )
 
 
@@ -181,7 +182,7 @@ def _losses(basis: Basis) -> Iterator[str]:
         first, seconds = basis.partition(int(losses_s.argmin())), float(losses_s.min())
         when = "now" if seconds < max(step_s, 1.0) else f"in {length(seconds)}"
         yield (
-            f"{first} loses records {when}{_and_more(soon)}: retention deletes them before they "
+            f"{first}{_and_more(soon)} loses records {when}: retention deletes them before they "
             "are read."
         )
 
@@ -293,8 +294,8 @@ def _stuck(basis: Basis) -> Diagnosis | None:
     return Diagnosis(
         "stuck partition",
         names,
-        f"{basis.partition(first)} has not been committed for {least}{length(waited_s)} "
-        f"{meanwhile}; {int(series.lag[-1, first]):,} records wait{_and_more(len(names))}.",
+        f"{basis.partition(first)}{_and_more(len(names))} has not been committed for "
+        f"{least}{length(waited_s)} {meanwhile}; {int(series.lag[-1, first]):,} records wait.",
     )
 
 
@@ -336,8 +337,8 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
     return Diagnosis(
         "unbalanced",
         basis.partitions(late),
-        f"{basis.partition(worst)} has no owner, and {plural(lag, 'record')} wait"
-        f"{_and_more(int(late.sum()))}.",
+        f"{basis.partition(worst)}{_and_more(int(late.sum()))} has no owner, and "
+        f"{plural(lag, 'record')} wait.",
     )
 
 
@@ -423,9 +424,9 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         return Diagnosis(
             "overloaded",
             (),
-            f"{fills} arrive{whole}, and the {readers} can process {surely}{drains} (target "
-            f"utilisation {target:.0%}): no assignment keeps every member within its capacity"
-            f"{_as_known(basis, of_set)}.",
+            f"{fills} arrive{whole}, and the {readers} can process {surely}{drains}, of which a "
+            f"plan uses {target:.0%} (target utilisation): no assignment keeps every member within "
+            f"its capacity{_as_known(basis, of_set)}.",
         )
     return None
 
@@ -465,7 +466,10 @@ def _slow(basis: Basis) -> Diagnosis | None:
     )
     doubt = ""
     if basis.observations.work is None:
-        doubt = " Either it is slow, or its records are expensive: reported work would show which."
+        doubt = (
+            " Either it is slow, or its records are expensive: reports of processing times would "
+            "show which."
+        )
     return Diagnosis(
         "slow member",
         tuple(basis.problem.members[member] for member in usual),

@@ -137,7 +137,10 @@ def too_large(
         f"{arrive} arrive in {problem.partition_label(place)}, and the fastest member can process"
     )
     remedy = f"{wanted:,} partitions of {problem.topics[topic]} instead of {count:,} would help"
-    return f"{what} {can} of its records", f"{remedy}, or other keys, or cheaper records."
+    return (
+        f"{what} {can} of them",
+        f"{remedy}, or keys that spread records more evenly, or less time per record.",
+    )
 
 
 def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisation: float) -> str:
@@ -153,7 +156,7 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
     if not (of_set.partitions | ~problem.assignable).all():
         numbers = np.unique(problem.topic_of[partitions]).tolist()
         topics = f" of {listed([problem.topics[number] for number in numbers], at_most=NAMED)}"
-    large = ", except for a partition that needs more"
+    large = "; one partition needs more than that on any consumer"
     if loads.max() <= target_utilisation * speeds.max():
         large = ""
     enough = "no more are needed" if wanted == now else f"{wanted:,} would be enough"
@@ -161,8 +164,8 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
         enough = f"{wanted - now:,} more, of {each} each, would be enough"
     return (
         f"{arrive} arrive in {plural(int(partitions.sum()), 'partition')}{topics}, and "
-        f"{plural(now, 'consumer')} can process {can} (target utilisation "
-        f"{target_utilisation:.0%}){large}: {enough}."
+        f"{plural(now, 'consumer')} can process {can}, of which a plan uses "
+        f"{target_utilisation:.0%} (target utilisation){large}: {enough}."
     )
 
 

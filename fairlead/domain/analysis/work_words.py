@@ -39,7 +39,11 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
     for place in unusual[:NAMED].tolist():
         owner = int(problem.owner[place])
         share = work.share(place, owner)
-        of_time = f": {share:.0%} of {problem.members[owner]}'s time" if np.isfinite(share) else ""
+        of_time = (
+            f"; its records take {share:.0%} of {problem.members[owner]}'s time"
+            if np.isfinite(share)
+            else ""
+        )
         sentences.append(
             f"A record of {problem.partition_label(place)} takes "
             f"{milliseconds(seconds[place])}, {costs.value[place]:.2g} times as long as usual"

@@ -102,7 +102,7 @@ class DirectRule:
             return assign(self._name, problem, **self._options).by_member()
         except ModuleNotFoundError as error:
             log.error(  # noqa: TRY400 - a traceback would not help
-                "The assignor %s needs %s if members read different topics; assigning fairly "
+                "The assignor %s needs %s if members read different topics; fair is used "
                 "instead. Install Fairlead's wheel with its extra `flow` in every consumer",
                 self._name,
                 error.name,

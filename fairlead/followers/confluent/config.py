@@ -60,14 +60,15 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")
     if settings.get("group.instance.id"):
         raise ConfigurationError(
-            "PlanConsumer: group.instance.id is set, but a static member can be replaced without a "
-            "new generation, in which members agree on a plan. Set only client.id"
+            "PlanConsumer: group.instance.id is set, but members agree on a plan only in a new "
+            "generation, and a static member can be replaced without one. Set only client.id"
         )
     strategy = settings.setdefault("partition.assignment.strategy", "range")
     if strategy != "range":
         raise ConfigurationError(
-            f"PlanConsumer: partition.assignment.strategy is {strategy}; members redistribute what "
-            "range gave them, and must own nothing meanwhile. Leave it out"
+            f"PlanConsumer: partition.assignment.strategy is {strategy}; members redistribute the "
+            "partitions that the range assignor gave them, and must own nothing meanwhile. Leave "
+            "the setting out"
         )
     protocol = settings.setdefault("group.protocol", "classic")
     if str(protocol).lower() != "classic":

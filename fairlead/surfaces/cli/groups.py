@@ -225,10 +225,11 @@ def lag(
     *,
     at: At = None,
     by_member: Annotated[
-        bool, typer.Option("--by-member", help="Add up the work of each consumer.")
+        bool,
+        typer.Option("--by-member", help="One row per consumer, with sums over its partitions."),
     ] = False,
     by_topic: Annotated[
-        bool, typer.Option("--by-topic", help="Add up the work of each topic.")
+        bool, typer.Option("--by-topic", help="One row per topic, with sums over its partitions.")
     ] = False,
     limit: Annotated[
         int | None,
@@ -363,9 +364,10 @@ def why(
         say(f"{group}: no stored version moves {partition}")
     if now and (takes := time_per_record(now)):
         share = now["time_share"]
+        who = f"{now['member']} takes" if now["member"] else "no owner:"
         of_time = figure("time_share").text(share)
         of_all = "" if share is None else f"; the arriving records take {of_time} of its time"
-        say(f"{now['member']} takes {takes} for a record of {partition}{of_all}")
+        say(f"{who} {takes} for a record of {partition}{of_all}")
 
 
 def _moves_of(

@@ -21,7 +21,7 @@ _LEAST: Final = 0.001
 #: Maximum number of partitions listed for a key.
 _LISTED: Final = 3
 
-_GROUP: Final = "Consumer group whose lag is forecast for more partitions."
+_GROUP: Final = "Consumer group; the report forecasts its lag if the topic had more partitions."
 _TO: Final = "Number of partitions to compare with. Default: the smallest one that helps."
 _SHOW: Final = "Show the keys instead of the start of their SHA-256."
 

@@ -88,7 +88,7 @@ def reject(
 
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
-    """Publish the approved plan now if the group has not changed, then check the adherence."""
+    """Publish the approved plan now if the group has not changed; check if consumers follow it."""
     from fairlead.errors import PlanStateError, StalePlanError
     from fairlead.settings import load_settings
     from fairlead.store.acts import asked
@@ -254,7 +254,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
             "partition": result.record.partition,
             "offset": result.record.record_offset,
         },
-        f"{group}: version {result.version} is withdrawn, by {result.place}",
+        f"{group}: version {result.version} is withdrawn: {result.place}",
         as_json=as_json,
     )
 
@@ -317,9 +317,9 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         f"{plan['group']}: version {plan['version']}, {plan['state']}, by {plan['assignor']}"
         + (f", a rollback to version {origin}" if origin else ""),
         f"  reason    {plan['reason']}",
-        f"  moves     {moved}, places {as_text(plan['placed'])}",
+        f"  moves     {moved}; gives an owner to {as_text(plan['placed'])}",
         f"  max lag   {_change(plan, 'lag_max', ' records')}",
-        f"  topics    the worst {_change(plan, 'topic_spread', ' its even share')}",
+        f"  topics    one consumer has up to {_change(plan, 'topic_spread', ' its even share')}",
     ]
     if plan["rack_gb_per_day_before"] is not None:
         racks = _change(plan, "rack_gb_per_day", " a day from other racks")

@@ -10,7 +10,8 @@ import typer
 
 def signing_key(
     key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="Name by which followers find the public key.")
+        str,
+        typer.Argument(metavar="ID", help="Name of the key; consumers find the public key by it."),
     ],
 ) -> None:
     """Create a key pair for signing plans."""
@@ -19,5 +20,5 @@ def signing_key(
     signer = Signer.new(key_id)
     typer.echo("# A secret, only for the planner: under [kafka] in fairlead.toml")
     typer.echo(f'private_key = "{signer.private_text()}"')
-    typer.echo("# For every consumer; Java's and brokers have it as fairlead.public.keys")
+    typer.echo("# For every consumer. In Java and in brokers, the setting is fairlead.public.keys")
     typer.echo(f'public_keys = "{signer.public_text()}"')

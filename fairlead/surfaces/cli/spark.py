@@ -81,7 +81,10 @@ def status() -> None:
         f"Log      {server.log}",
     )
     if not server.fits(running):
-        say("It runs other code or properties than this: `fairlead spark up` renews it", err=True)
+        say(
+            "It was started with other code or properties: `fairlead spark up` replaces it",
+            err=True,
+        )
         raise typer.Exit(1)
     if not server.answers(running):
         say("It does not answer a query: `fairlead spark up` replaces it", err=True)

@@ -186,7 +186,8 @@ def _withdraw(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 def _freeze(engine: Engine, group: str | None) -> Sheet:
     what = _scope(group)
     now = [
-        f"Already {freeze}. Your reason replaces this one." for freeze in _freezes_of(engine, group)
+        f"Already frozen: {freeze}. Your reason replaces this one."
+        for freeze in _freezes_of(engine, group)
     ]
     texts = [_FROZEN.format(what=what), _STILL_FOLLOWED, *now]
     return Sheet(f"Freeze {what}?", "Freeze", texts, group)

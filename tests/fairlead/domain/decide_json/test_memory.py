@@ -19,7 +19,7 @@ from tests.lengths import form
 LATE = question(end=skewed, committed=behind)
 WITHOUT = answer_question(LATE)
 SAME = ("outcome", "diagnosis", "names", "forecast", "costs", "capacities", "consumers")
-NONSENSE = " The stored memory is invalid and is ignored."
+NONSENSE = " The memory of earlier analyses is invalid and is ignored."
 NASTY: tuple[Any, ...] = (
     None, True, -1, 0, 1.5, 10**400, -(10**30), "", "x" * 10_000, "\ud800", [], {}, [[]], {"": {}},
     "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59",

@@ -167,7 +167,7 @@ def test_group_has_its_own_page(served: str) -> None:
     assert re.search(r"orders-2</bdi></th>.*80.0 %</td></tr>", work)
     assert "The time per record is unknown" in waits
     moves = text[text.index("Versions that move") :]
-    assert moves.index('version=2">') < moves.index("Changes of its owner in samples")
+    assert moves.index('version=2">') < moves.index("Changes of its owner that samples show")
     assert "<bdi>orders-1</bdi></a>: <bdi>orders-1</bdi> → <bdi>orders-3</bdi>" in text
 
 
