@@ -177,7 +177,11 @@ class Cluster:
         self._send(MEMBERS, group, membership.to_bytes(), headers)
 
     def trigger(self, group: str, rack: str, until: Callable[[], bool], what: str) -> None:
-        """Trigger rebalances until a condition holds."""
+        """Trigger rebalances until a condition holds, with a trigger that got no partition.
+
+        A trigger may get partitions while the broker has not read the plan, if members have lost
+        their sessions on a slow machine.
+        """
         eventually(lambda: self._triggered(group, rack, until), what)
 
     def _triggered(self, group: str, rack: str, until: Callable[[], bool]) -> bool:
@@ -194,7 +198,8 @@ class Cluster:
             trigger.subscribe([PLANS])
             for _ in range(STAYS):
                 trigger.poll(0.05)
-                assert not trigger.assignment(), "a rebalance trigger was given something"
+                if trigger.assignment():
+                    return False
                 if until():
                     return True
         finally:
