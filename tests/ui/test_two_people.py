@@ -29,7 +29,7 @@ from fairlead.workflows.page_acts import take_up
 from fairlead.workflows.reconciling import reconcile
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import Fleet, Member
-from tests.fixtures.plans import make_draft
+from tests.fixtures.plans import make_draft, make_metrics
 from tests.lengths import form
 from tests.logins import logins
 from tests.serving import serving
@@ -100,6 +100,10 @@ class Team:
             members=members,
             weights={self.records: np.ones(4)},
             moves=moves,
+            observed=make_metrics(forecast_time_lag_s=900.0),
+            predicted=make_metrics(
+                lag_max=110_000, gap=0.05, kept=2, moved=1, forecast_time_lag_s=20.0
+            ),
         )
         plan = record_decision(self.planner, draft).plan
         assert plan is not None
@@ -142,7 +146,7 @@ class Team:
 def team(services: Services, kafka_topic: KafkaTopic, migrated: str) -> Iterator[Team]:
     """Return a group of two plan followers, its planner, and the web pages."""
     plans = kafka_topic(config={"cleanup.policy": "compact"})
-    records = "payments"  # the pictures of the documentation show this name
+    records = "refunds"  # the pictures of the documentation show this name
     create_topic(services, records, partitions=4)
     kafka = KafkaSettings(
         bootstrap_servers=services.bootstrap_servers,

@@ -295,7 +295,8 @@ def _stuck(basis: Basis) -> Diagnosis | None:
         "stuck partition",
         names,
         f"{basis.partition(first)}{_and_more(len(names))} has not been committed for "
-        f"{least}{length(waited_s)} {meanwhile}; {int(series.lag[-1, first]):,} records wait.",
+        f"{least}{length(waited_s)} {meanwhile}; {int(series.lag[-1, first]):,} of its records "
+        "wait.",
     )
 
 
@@ -375,7 +376,7 @@ def _hot(basis: Basis) -> Diagnosis | None:
     return Diagnosis(
         "hot partition",
         basis.partitions(hot),
-        f"{what}: no assignment helps{_as_known(basis, _readers(basis))}. {remedy}",
+        f"{what}: no assignment lets it keep up{_as_known(basis, _readers(basis))}. {remedy}",
     )
 
 
@@ -411,8 +412,9 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         loads, most = basis.outlook.arrivals[counted], speeds.surely_at_most[of_set]
         if not surely_too_much(loads, target * most):
             continue
-        fills, drains = (
-            rate(basis.outlook.in_records(float(per_s.sum()), counted)) for per_s in (loads, most)
+        fills, drains, allowed = (
+            rate(basis.outlook.in_records(float(per_s.sum()), counted))
+            for per_s in (loads, most, target * most)
         )
         readers = plural(int(of_set.sum()), "member")
         readers += " with these topics" if of_set.sum() < everybody.sum() else ""
@@ -424,8 +426,8 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         return Diagnosis(
             "overloaded",
             (),
-            f"{fills} arrive{whole}, and the {readers} can process {surely}{drains}, of which a "
-            f"plan uses {target:.0%} (target utilisation): no assignment keeps every member within "
+            f"{fills} arrive{whole}, and the {readers} can process {surely}{drains}, or {allowed} "
+            f"at the target utilisation of {target:.0%}: no assignment keeps every member within "
             f"its capacity{_as_known(basis, of_set)}.",
         )
     return None

@@ -148,9 +148,10 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
     partitions = of_set.partitions & problem.assignable
     speeds, loads = outlook.capacities[of_set.members], outlook.arrivals[of_set.partitions]
     now, wanted = speeds.size, of_set.wanted
-    arrive, can, each = (
+    allowed = target_utilisation * speeds.sum()
+    arrive, can, at_target, each = (
         rate(outlook.in_records(float(per_s), partitions))
-        for per_s in (loads.sum(), speeds.sum(), median(speeds[speeds > 0]))
+        for per_s in (loads.sum(), speeds.sum(), allowed, median(speeds[speeds > 0]))
     )
     topics = ""
     if not (of_set.partitions | ~problem.assignable).all():
@@ -164,8 +165,8 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
         enough = f"{wanted - now:,} more, of {each} each, would be enough"
     return (
         f"{arrive} arrive in {plural(int(partitions.sum()), 'partition')}{topics}, and "
-        f"{plural(now, 'consumer')} can process {can}, of which a plan uses "
-        f"{target_utilisation:.0%} (target utilisation){large}: {enough}."
+        f"{plural(now, 'consumer')} can process {can}, or {at_target} at the target utilisation of "
+        f"{target_utilisation:.0%}{large}: {enough}."
     )
 
 

@@ -66,9 +66,8 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     strategy = settings.setdefault("partition.assignment.strategy", "range")
     if strategy != "range":
         raise ConfigurationError(
-            f"PlanConsumer: partition.assignment.strategy is {strategy}; members redistribute the "
-            "partitions that the range assignor gave them, and must own nothing meanwhile. Leave "
-            "the setting out"
+            f"PlanConsumer: leave out partition.assignment.strategy (it is {strategy}); members "
+            "need the range assignor, whose assignment they redistribute by the plan"
         )
     protocol = settings.setdefault("group.protocol", "classic")
     if str(protocol).lower() != "classic":

@@ -165,7 +165,7 @@ class PlanConsumer(Consumer):
             )
         if patterns := [topic for topic in topics if topic.startswith("^")]:
             raise ConfigurationError(
-                f"PlanConsumer: {patterns[0]} is a pattern; members must subscribe to equal "
+                f"PlanConsumer: {patterns[0]} is a pattern; members must subscribe to the same "
                 "topics, which patterns cannot promise. Name the topics"
             )
         self._callbacks = {

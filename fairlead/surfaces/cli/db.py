@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VIEWS: Final = "\\dv+ lists the views; \\d+ plan_history shows what its columns mean"
 
 app = typer.Typer(
-    help="Upgrade, check and prune the database; psql.",
+    help="Upgrade, check or prune the database, or open psql on it.",
     no_args_is_help=True,
 )
 

@@ -64,9 +64,9 @@ def unfreeze(
 ) -> None:
     """Resume publication of a group's plans or, with --all, end the freeze of all groups.
 
-    Approved plans are then sent within 30 s. With --all, a group that is also frozen by its name
-    stays frozen. If the group's newest plan needs a second person's approval (four_eyes), so does
-    unfreezing the group.
+    Approved plans are then sent within 30 s. Groups that were frozen individually stay
+    frozen with --all. If the group's newest plan needs a second person's approval (four_eyes), so
+    does unfreezing the group.
     """
     from fairlead.store.freezes import read_freezes, unfreeze_plans
 

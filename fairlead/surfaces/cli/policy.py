@@ -17,7 +17,7 @@ app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
 
 @app.command(epilog=epilog("policy explain orders", "policy explain orders --json"))
 def explain(group: Group, *, as_json: Json = False) -> None:
-    """Explain which policy decides on a group, its values, and what approval requires."""
+    """Show which policy applies to a group, its values, and what approval of a plan requires."""
     from fairlead.domain.explanation import explain as explain_policy
     from fairlead.domain.policy import policy_for
     from fairlead.settings import load_settings

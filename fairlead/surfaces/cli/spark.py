@@ -35,8 +35,9 @@ def up(
 ) -> None:
     """Start Spark and keep it running until `fairlead spark down`.
 
-    Planning runs with the same state directory then use this Spark automatically. A Spark that
-    already runs is replaced if its code or properties are out of date, or if it does not answer.
+    Every planning run with the same state directory then uses this Spark automatically. A Spark
+    that already runs is replaced if its code or properties are out of date, or if it does not
+    answer.
     """
     from fairlead.common.disk import room_in
     from fairlead.errors import FairleadError

@@ -319,7 +319,7 @@ class GroupCollector(Collector):
             try:
                 return read_all_groups(self._engine, self._sampled_within)
             except (FairleadError, SQLAlchemyError) as error:
-                _log.warning("no figures of groups: %s", error)
+                _log.warning("cannot read the figures of groups: %s", error)
                 return None
 
 
