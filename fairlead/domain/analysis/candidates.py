@@ -29,8 +29,6 @@ FLAGSHIP: Final = "sticky-lag-aware"
 #: Optimisation may stop when no member's utilisation exceeds the mean by more than this share of
 #: the unused capacity: small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
-#: Default of the assignor's option `band`.
-BAND: Final = 0.05
 #: Maximum length of the planning horizon (see `planning_horizon_s`), as a multiple of the policy's
 #: horizon.
 FURTHEST: Final = 20.0
@@ -175,31 +173,30 @@ def _relieved_set(part: Analysis, options: Mapping[str, Any]) -> Assignment:
     work, _, enough = _work(part)
     options = {"horizon": planning_horizon_s(part), "enough": enough, **options}
     plan = assign(FLAGSHIP, work, **options)
-    if (band := _band(work)) < BAND and _overfull(part, plan):
-        closer = assign(FLAGSHIP, work, **{"band": band, **options})
-        plan = plan if _overfull(part, closer) else closer
+    if (band := _narrow_band(work)) is not None and _overfull(part, plan):
+        narrow = assign(FLAGSHIP, work, **{"band": band, **options})
+        plan = plan if _overfull(part, narrow) else narrow
     harmless = _harmless_moves(part, plan)
     if harmless is not None:
         plan = assign(FLAGSHIP, work, **{**options, "max_moves": harmless})
     return replace(plan, problem=part.problem)
 
 
-def _band(work: Problem) -> float:
-    """Return `BAND`; in a group at more than about 95 % of its capacity, a narrower band.
-
-    The narrower band is half of the unused capacity, relative to arrivals. The other half is for
-    the backlog.
-    """
-    assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
-    arrivals, capacity = float(work.arrival_rates.sum()), float(work.capacities.sum())
-    if not capacity / (1.0 + BAND) < arrivals < capacity:
-        return BAND
-    return 0.5 * (capacity / arrivals - 1.0)
-
-
 def _overfull(part: Analysis, plan: Assignment) -> bool:
     """Return whether a plan gives a member more arrivals than it can process."""
     return bool(part.outlook.utilisation(plan.owner).max(initial=0.0) > 1.0)
+
+
+def _narrow_band(work: Problem) -> float | None:
+    """Return a band with which members of a nearly full group can stay within their capacity.
+
+    It is half of the unused capacity, relative to arrivals; the other half is for the backlog. None
+    if the assignor's default leaves enough room, or if the group is overloaded.
+    """
+    assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
+    default: float = option_defaults(FLAGSHIP)["band"]
+    unused = float(work.capacities.sum() / max(work.arrival_rates.sum(), 1e-9)) - 1.0
+    return 0.5 * unused if 0.0 < unused < default else None
 
 
 def _pays(part: Analysis, owner: Int32) -> bool:

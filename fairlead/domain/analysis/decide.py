@@ -25,13 +25,14 @@ from fairlead.domain.analysis.capacities import Capacity
 from fairlead.domain.analysis.costs import Costs
 from fairlead.domain.analysis.diagnosis import Diagnosis
 from fairlead.domain.analysis.forecast import Forecast, Outlook
+from fairlead.domain.analysis.per_member import of_owner, sum_by_owner
 from fairlead.domain.analysis.question import Question
 from fairlead.domain.analysis.racks import RackTraffic, cost_per_day
 from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Int32, median
 from fairlead.domain.analysis.sizing import Size
 from fairlead.domain.analysis.steps import Analysis, analyse
-from fairlead.domain.analysis.thresholds import BETTER, SAMPLES_NEEDED, SEVERAL, WEEK_S
+from fairlead.domain.analysis.thresholds import BETTER, NEGLIGIBLE, SAMPLES_NEEDED, SEVERAL, WEEK_S
 
 #: Number of commits after which a plan's effect is visible: the first commit may only cover records
 #: that were read before the plan.
@@ -211,7 +212,8 @@ def _waits(analysis: Analysis) -> str | None:
         return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
     back_off_s = min(FIRST_BACKOFF_S * 2.0 ** (len(plans) - AT_ONCE), WEEK_S)
-    if len(plans) >= AT_ONCE and now < changed_at + back_off_s:
+    backs_off = len(plans) >= AT_ONCE and now < changed_at + back_off_s
+    if backs_off and not _load_changed(analysis, changed_at):
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
             f"{length(changed_at + back_off_s - now)} more"
@@ -227,6 +229,18 @@ def _waits(analysis: Analysis) -> str | None:
         wait = length(shows_at - now)
         return f"{ago}: members commit rarely, and samples will show its effect in {wait}"
     return None
+
+
+def _load_changed(analysis: Analysis, changed_at: float) -> bool:
+    """Return whether members are behind because arrivals have changed since the last plan.
+
+    Then the previous plans were not mistakes, so the back-off does not apply.
+    """
+    rates, series, owner = analysis.estimates.rates, analysis.observations.recent, analysis.owner
+    since = series.now - max(changed_at, float(series.at[0]))
+    changed = of_owner(analysis.late, owner, none=False) & (rates.seconds < since)
+    raised = sum_by_owner(rates.per_s * changed, owner, analysis.late.size)
+    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[analysis.late].any())
 
 
 def _commits_s(analysis: Analysis) -> float:

@@ -1,6 +1,7 @@
 """Decisions: whether a group gets a plan, and which plan."""
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,9 +17,17 @@ from tests.fairlead.domain.analysis.outside import (
     written,
     zipf,
 )
-from tests.fairlead.domain.analysis.questions import behind, halves, question, skewed
+from tests.fairlead.domain.analysis.questions import (
+    arriving,
+    behind,
+    halves,
+    prompt,
+    question,
+    skewed,
+)
 
 SPEEDS = steady(np.full(10, 100.0))
+Offset = Callable[[int, int], int]
 
 
 def gapped(partition: int, step: int) -> str | None:
@@ -68,6 +77,24 @@ def test_plans_of_the_last_two_days_cause_a_back_off(days: int, outcome: str) ->
     memory["plans"] = [START - 86_400.0 * days + 60.0 * number for number in range(23)]
     answer = answer_question({**sick, "memory": memory, "changed_at": written(60.0 * 9)})
     assert answer["outcome"] == outcome
+
+
+def test_no_back_off_if_the_load_has_changed_since_the_last_plan() -> None:
+    """After 23 plans in a day, a group gets a plan if arrivals of its partitions have grown."""
+
+    def grown(before: Offset, after: Offset) -> Offset:
+        def offset(partition: int, step: int) -> int:
+            if step <= 20:
+                return before(partition, step)
+            return before(partition, 20) + after(partition, step - 20) - after(partition, 0)
+
+        return offset
+
+    sick = question(35, end=grown(arriving, skewed), committed=grown(prompt, behind))
+    memory = answer_question(sick)["memory"]
+    memory["plans"] = [START - 60.0 * number for number in range(23)]
+    answer = answer_question({**sick, "memory": memory, "changed_at": written(60.0 * 9)})
+    assert answer["outcome"] == "plan", answer["reason"]
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])

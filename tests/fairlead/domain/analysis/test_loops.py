@@ -1,5 +1,7 @@
 """Closed loops of the model in `outside`: the plans that simulated groups get within hours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,15 @@ def test_a_sick_group_is_cured_by_few_plans(sick: Group) -> None:
     never = Loop(sick, step_s=20.0, since_h=3.0, decide_s=1e9).run(8)
     assert 1 <= len(course.plans) <= 4
     assert course.over_objective <= 0.01 * never.over_objective
+
+
+def test_plans_leave_no_member_over_its_capacity_in_a_nearly_full_group() -> None:
+    """At 98.5 % of the group's capacity, partitions soon stay within the objective."""
+    full = replace(group(np.sort(zipf(60, 0.6, 0.985, 600.0))[::-1]), topics={"t": 60})
+    course = Loop(full, step_s=20.0, since_h=3.0).run(8)
+    plans = [answer["forecast"].get("planned") for _, answer in course.answers]
+    assert all(planned["utilisation"] < 1 for planned in plans if planned)
+    assert course.over_objective < 2_000
 
 
 def hot_partition(*speeds: float, hot: float = 90.0) -> Loop:
