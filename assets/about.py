@@ -20,6 +20,6 @@ Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 def about(what: Changed) -> dict[str, Any]:
     """Return the arguments `owners` and `tags` of a Dagster definition.
 
-    `what` tells what the definition's runs change.
+    `what` names the data that the definition's runs change.
     """
     return {"owners": OWNERS, "tags": {CHANGES: what}}

@@ -44,7 +44,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
 
 
 def others(count: int) -> dict[str, str]:
-    """Return metadata that tells how many of `count` groups a table leaves out; empty if none.
+    """Return metadata with the number of groups that a table leaves out; empty if none.
 
     Examples
     --------

@@ -31,8 +31,8 @@ def step(
     """Return a decorator that makes a function a step of the pipeline, as a Dagster asset.
 
     The asset has a Dagster partition for each cohort (groups that are planned together).
-    `changed` tells what a run of the step changes. If a step fails with an error that is not in
-    `CANNOT_HEAL`, Dagster retries the step.
+    `changed` names the data that a run of the step changes. If a step fails with an error that is
+    not in `CANNOT_HEAL`, Dagster retries the step.
     """
 
     def asset(function: Callable[..., Any]) -> dg.AssetsDefinition:

@@ -19,7 +19,7 @@ def effective_owner(
     """Return each partition's owner: the member that claims it with the highest generation.
 
     A member that missed a rebalance still claims partitions that other members own now, but with an
-    older generation. If two claims have the highest generation, nobody owns the partition: at most
+    older generation. If two claims have the highest generation, the partition has no owner: at most
     one of the claims is right, and it is unknown which.
 
     Parameters

@@ -88,7 +88,7 @@ def solve(problem: Problem, *, keep_all: bool = False) -> Int32:
     problem
         P partitions, M members.
     keep_all
-        Keep every current owner, whatever the loads, and assign only partitions without an owner.
+        Keep every current owner, regardless of loads, and assign only partitions without an owner.
 
     Returns
     -------
@@ -136,9 +136,9 @@ def build(problem: Problem, *, keep_all: bool = False, by_claims: bool = False) 
 def _classes(
     problem: Problem, dealt: npt.NDArray[np.bool_], *, by_claims: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Return the class of each partition, and each class's code and size.
+    """Return the class of each partition, the code of each class, and the size of each class.
 
-    A code is a number that stands for a topic and, if racks matter, a set of replica racks.
+    A code is a number for a topic and, if racks matter, a set of replica racks.
     """
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:

@@ -18,7 +18,7 @@ LARGEST_LAG = np.iinfo(np.int64).max
 
 
 class InvalidProblemError(ValueError):
-    """A problem or an option of an assignor is invalid; the message says which value is wrong."""
+    """A problem or an option of an assignor is invalid; the message names the wrong value."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Member:
         Map from topic to the partitions that the member claims to own now.
     generation
         Generation of these claims. If several members claim a partition, the highest generation
-        wins; None counts as older than any. The other claims say who owned the partition earlier.
+        wins; None counts as older than any. The other claims show earlier owners.
     instance_id
         `group.instance.id` of a static member.
     rack

@@ -48,7 +48,7 @@ class Goal:
         A difference of loads. If the band cannot be reached, the last steps are omitted if together
         they lower the highest load by no more than this.
     hot_partition
-        The partition that alone determines the bound, because its load exceeds the average load by
+        The partition that determines the bound, because its load exceeds the average load by
         more than the band's width; None if there is none.
     """
 

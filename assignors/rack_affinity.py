@@ -5,8 +5,8 @@ Belongs elsewhere: how many partitions it gets (`sticky`), exchanges between top
 
 Members in the same rack are equivalent here, and so are partitions with replicas in the same racks.
 So each topic becomes a small table with a row for each set of replica racks, and a column for each
-member rack. A cell says how many partitions of the set go to the rack. A small maximum flow finds
-the best values.
+member rack. A cell is the number of partitions of the set that go to the rack. A small maximum flow
+finds the best values.
 """
 
 from collections import deque

@@ -21,7 +21,7 @@ _ROUNDING = 1e-9
 
 
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
-    """Exchange pairs of partitions if that spreads a topic or reduces cross-rack traffic.
+    """Exchange pairs of partitions to spread topics or reduce cross-rack traffic.
 
     The number of moves and the highest load stay the same. No exchange raises the higher load of
     its two members. If the plan leaves a partition with its owner, an exchange may move it only if

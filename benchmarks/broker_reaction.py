@@ -235,7 +235,7 @@ def main() -> None:
 
 
 def measure(heartbeat_ms: int, sizes: Sequence[int], plans: int) -> list[dict[str, Any]]:
-    """Measure one group of each size, each on a separate broker; return a row for each."""
+    """Measure a group of each size, on a separate broker; return one row per group."""
     heartbeat = {
         "group.consumer.heartbeat.interval.ms": str(heartbeat_ms),
         "group.consumer.min.heartbeat.interval.ms": str(heartbeat_ms),

@@ -286,7 +286,7 @@ def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
 
 
 def _truth(ran: ScenarioRun, step: int) -> Float64:
-    """Return the true costs at a step, relative to a median as described in the module."""
+    """Return the true costs at a step, relative to the median that the module describes."""
     world = ran.world
     costs, rates = world.costs[step], world.rates[step]
     owners = np.stack([owner for since_s, owner in ran.owners if since_s < step * world.step_s])

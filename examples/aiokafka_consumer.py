@@ -3,7 +3,7 @@
     python aiokafka_consumer.py localhost:9092 orders orders-1 orders payments
 
 The arguments are the broker, the group, the `client_id`, and the topics. Only `PlanConsumer`
-differs from any other aiokafka consumer. Give each consumer of the group a `client_id` of its own,
+differs from any other aiokafka consumer. Give each consumer of the group a different `client_id`,
 since plans name members by client id. The rebalance listener sets up state for partitions that are
 new to this consumer, and cleans up the state of partitions that are permanently lost.
 """

@@ -23,7 +23,7 @@
 The assignors, which do not import this package, raise `assignors.member.InvalidProblemError`, a
 ValueError, for a contradictory assignment problem.
 
-Each message says what failed, where, and what to do.
+Each message names what failed, where, and what to do.
 """
 
 

@@ -170,7 +170,7 @@ class _Connection:
 
 
 class _DrivenReader(PlanReader):
-    """A reader of plans without a thread of its own; it reads when `MemoryGroup.read` is called."""
+    """A reader of plans without a thread; it reads when `MemoryGroup.read` is called."""
 
     def serve(self) -> bool:
         """Accept a plan follower, without starting a thread."""

@@ -37,7 +37,7 @@ def definitions(*, planning_schedule: str | None = None, **overrides: Any) -> dg
     The definitions have no executor, since a project has its own. Each job of the planner runs in
     one process; other materializations use the project's executor. The planner's resources are
     called `settings`, `kafka`, `store` and `spark`. If the project has other resources with these
-    names, Dagster refuses to merge. Then load the planner as a code location of its own, from
+    names, Dagster refuses to merge. Then load the planner as a separate code location, from
     `orchestration.definitions` of this package.
     """
     schedules = [build_planning_schedule(planning_schedule)]

@@ -19,7 +19,7 @@ PRESUMED_DEAD = timedelta(hours=1)
 _RANGE_START_TAG: Final = "dagster/asset_partition_range_start"
 _RANGE_END_TAG: Final = "dagster/asset_partition_range_end"
 _PLANNING: Final = "planning"
-#: Every run that materializes this asset decides on groups, whatever job the run belongs to.
+#: Every run that materializes this asset decides on groups, in any job.
 _DECIDING: Final = dg.AssetKey("assignment_plan")
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,

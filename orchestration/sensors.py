@@ -83,7 +83,7 @@ def group_discovery(
 def approved_plans(
     context: dg.SensorEvaluationContext, store: StoreResource, settings: SettingsResource
 ) -> dg.SensorResult | dg.SkipReason:
-    """Publish approved plans, and send whatever else is missing in the plan topic."""
+    """Publish approved plans, and send all other records that the plan topic lacks."""
     current = settings.get()
     with store.open() as plans:
         due, why = due_groups(plans, PublishOptions.of(current.kafka), datetime.now(UTC))

@@ -2,7 +2,7 @@
 
 The demo uses this command; people use `fairlead plan`, or the UI. Dagster records the runs in
 `DAGSTER_HOME`, so they appear in the UI. Partitions that Dagster does not know yet are added first.
-If a run fails, its log says why, and the other runs continue.
+If a run fails, its log has the reason, and the other runs continue.
 """
 
 import argparse

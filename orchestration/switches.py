@@ -13,7 +13,7 @@ import dagster as dg
 def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
     """Return the sensors and schedules that are on or off, their last ticks, and dead daemons.
 
-    If a sensor is on by default, and nobody has ever turned it on or off, it is neither in `on` nor
+    If a sensor is on by default, and was never turned on or off, it is neither in `on` nor
     in `off`.
     """
     states = instance.all_instigator_state()

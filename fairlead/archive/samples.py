@@ -29,7 +29,7 @@ _ROWS_IN_PIECE: Final = 512
 #: Maximum number of groups that a Parquet filter lists by name. For more groups, the filter selects
 #: a range of names: from the first of the groups to the last.
 _FEW: Final = 64
-#: File that says when the newest sample was taken, and how long it took.
+#: File with the time of the newest sample, and the time that it took.
 _TAKEN: Final = "taken.json"
 #: Columns with dictionary encoding, since the same names are in many rows.
 _NAMES: Final = [

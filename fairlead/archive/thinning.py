@@ -146,5 +146,5 @@ def _digest(files: Sequence[SampleFile], keep: Collection[str]) -> str:
 
 
 def _interval_of(at: datetime) -> int:
-    """Return the number of quarters of an hour from the epoch to a time."""
+    """Return the quarter of an hour that a time is in, as a number counted from the epoch."""
     return int(at.timestamp() // THINNED_TO.total_seconds())

@@ -37,7 +37,7 @@ class SnapshotCandidate:
         The figures (`FIGURES`) of its assignment: metrics such as `lag_max` and `moved`, the
         forecast, and rack traffic; None if the assignor failed.
     outcome
-        What the assignor says about its result, if anything.
+        The assignor's sentence about its result, if any.
     error
         Why the assignor failed; None if it did not.
     """

@@ -1,7 +1,7 @@
 """Cohorts: sets of consumer groups that are planned together, in one run and one Spark job.
 
 Belongs here: the cohort of a group, when a cohort is due, and which of the due cohorts a single run
-can cover. Belongs elsewhere: the partitions in Dagster that stand for cohorts.
+can cover. Belongs elsewhere: the partitions in Dagster, one per cohort.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

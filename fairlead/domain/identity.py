@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from fairlead.common.nearest import WrongAt
 
-#: Signature algorithms with a private key, which only the issuer has. With a shared key, everybody
+#: Signature algorithms with a private key, which only the issuer has. With a shared key, everyone
 #: who checks tokens could also sign them.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"

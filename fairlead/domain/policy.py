@@ -202,7 +202,7 @@ class Policy(_Rule):
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, value: Any) -> Any:
-        """Convert false to None. Refuse true, because it does not say which names are compared."""
+        """Convert false to None. Refuse true, because it does not name the names to compare."""
         if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '
@@ -213,7 +213,7 @@ class Policy(_Rule):
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, value: Any) -> Any:
-        """Parse a price here, because pydantic's error would also say that it must be a string."""
+        """Parse a price here, because pydantic's error would also demand a string."""
         if isinstance(value, RackPrice) or value in ("ignore", "prefer"):
             return value
         if not isinstance(value, dict):

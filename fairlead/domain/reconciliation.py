@@ -126,7 +126,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next step of a group, and the reason; empty if the situation alone explains the step."""
+    """The next step of a group, and the reason; empty if the situation explains the step."""
 
     action: Action
     reason: str = ""

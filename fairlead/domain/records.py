@@ -209,13 +209,13 @@ class PlanDraft(Decision):
     partition_counts, members, weights, topic_ids
         As in `PlanDocument`.
     four_eyes
-        `database` or `proxy`: who checks that proposer and approver differ; None: nobody.
+        `database` or `proxy`: who checks that proposer and approver differ; None: no check.
     shadow
         Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
         For rollbacks, the earlier version to whose assignment this plan returns; else None.
     request_id
-        The request that somebody made on a page and that led to this plan, if any.
+        The request on a page that led to this plan, if any.
     prospect
         Input for forecasts of this and other plans; None if the group was not analysed.
     statuses

@@ -5,12 +5,12 @@ broker's description. Belongs elsewhere: how members agree on an assignment
 (`fairlead.followers.confluent.agreement_round`), and describing groups (`gateway`).
 
 In these groups, the assignor `range` assigns the partitions, and brokers know only this assignment.
-The members then exchange partitions as the first valid assignment record of the generation says. A
-member writes this record to the coordination topic. Coordinators do not report the generation. But
-member ids are never reused, so the record of the present generation can be recognised. It is the
-newest record that meets two conditions: all its members are present, and its partitions are exactly
-those that `range` gave to these members.
-Members that the record does not list keep their partitions from `range`.
+The members then exchange partitions as the first valid assignment record of the generation
+requires. A member writes this record to the coordination topic. Coordinators do not report the
+generation. But member ids are never reused, so the record of the present generation can be
+recognised. It is the newest record that meets two conditions: all its members are present, and its
+partitions are exactly those that `range` gave to these members. Members that the record does not
+list keep their partitions from `range`.
 """
 
 import logging

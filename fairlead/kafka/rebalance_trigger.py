@@ -53,7 +53,7 @@ class TriggerConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; `send` opens it again."""
+        """Close the connection. `send` can open it again."""
         if self._admin is not None:
             self._admin.close()
             self._admin = None
@@ -87,8 +87,8 @@ class RebalanceTrigger:
     connection
         The connection, which several triggers may share.
     group, version
-        The group and the version of its plan. The trigger tells the broker's assignor the version,
-        so that the assignor notices if it has not read this version yet.
+        The group and the version of its plan. The trigger sends the version to the broker's
+        assignor, so that the assignor notices if it has not read this version yet.
     """
 
     def __init__(self, connection: TriggerConnection, group: str, version: int) -> None:

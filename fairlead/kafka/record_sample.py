@@ -26,7 +26,7 @@ from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Reading stops after this many bytes from brokers. The documentation says 100 MB: this limit is
+#: Reading stops after this many bytes from brokers. The documentation has 100 MB: this limit is
 #: lower, because librdkafka updates its count of bytes only every 0.1 s.
 MOST_BYTES: Final = 80_000_000
 #: Reading stops after this many seconds.

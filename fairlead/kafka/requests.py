@@ -37,7 +37,7 @@ _AT_ONCE: Final = 1000
 GRACE_S: Final = 5.0
 """Seconds that a future may take beyond the time-out of its request."""
 
-# Errors that mean that no broker was reached, whatever the group or partition.
+# Errors that mean that no broker was reached, for any group or partition.
 _UNREACHABLE: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,

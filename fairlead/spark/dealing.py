@@ -68,7 +68,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     """Return the number of each group's task; tasks run in the order of their numbers.
 
     Each task gets groups with consecutive names, and all tasks get about the same number of
-    partitions. A group with more partitions than that gets a task of its own. These tasks come
+    partitions. A group with more partitions than that gets a separate task. These tasks come
     last, so that smaller groups need not wait.
 
     Parameters

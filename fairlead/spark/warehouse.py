@@ -109,7 +109,7 @@ class Warehouse:
         ----------
         cohorts
             Maps groups to their cohorts (groups that are planned together). A group that is missing
-            in the mapping is a cohort of its own.
+            in the mapping is a separate cohort.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
         SampleArchive(self._path).append(samples, snapshot_id)

@@ -114,7 +114,7 @@ class Turn:
             )
             for request in possible
         ]
-        # Store a new epoch before it is sent: then later epochs are higher, even after a crash.
+        # Store a new epoch before sending it, so that later epochs are higher, even after a crash.
         begin_epochs(
             connection,
             {request.group: epochs[request.group] for request in possible if request.beyond},

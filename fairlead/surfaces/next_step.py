@@ -82,7 +82,7 @@ def is_checked(row: Row) -> bool:
 
 
 def next_step(row: Row, undecided: Collection[str], resting: Collection[str]) -> str:
-    """Tell in a few words what happens next with a group, or what a person should do.
+    """Return in a few words what happens next with a group, or what a person should do.
 
     Parameters
     ----------

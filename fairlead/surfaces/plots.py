@@ -23,7 +23,7 @@ COLOURS: Final = (
 _GREY: Final = "#808080"
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _WIDTH, _LEFT, _RIGHT = 720, 76, 12
-#: Left margin of a plot with the names of partitions.
+#: Left margin of plots that show names of partitions beside the axis.
 _NAMED: Final = 140
 _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18

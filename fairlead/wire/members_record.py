@@ -1,4 +1,4 @@
-"""Records that tell brokers the members' names in a group of the consumer protocol (KIP-848).
+"""Records with the members' names for brokers, in a group of the consumer protocol (KIP-848).
 
 Belongs here: writing and reading records of the members topic. Belongs elsewhere: the members'
 names (`members`), and when a record is written (`fairlead.workflows`).

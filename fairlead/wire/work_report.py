@@ -103,7 +103,7 @@ class WorkReport:
 
 
 def member_hash(member_id: str) -> str:
-    """Return the hash that stands for a member id in reports.
+    """Return the hash of a member id, which reports contain instead of the id.
 
     Examples
     --------

@@ -217,7 +217,7 @@ def _explained_ages(
 
 
 def _in_batches(series: SampleSeries) -> Mask:
-    """Return whether producers send to a partition less often than samples are taken, (P,).
+    """Return the partitions to which producers send less often than samples are taken, bool (P,).
 
     True if in several steps nothing arrives, and in the step after each of them at least the mean
     number of records arrives. The lag of such a partition may have just arrived.

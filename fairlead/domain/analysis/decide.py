@@ -298,7 +298,7 @@ def _rack_plan(
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
     traffic, rules = analysis.traffic, analysis.rules
     if plan is None or traffic is None:
-        return None, f"of all assignors, {FLAGSHIP} alone plans moves to reduce rack traffic"
+        return None, f"only {FLAGSHIP} plans moves that reduce rack traffic"
     before, after = analysis.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
     if not plan.moved:

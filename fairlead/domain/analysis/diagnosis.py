@@ -396,7 +396,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
     """Return the diagnosis `overloaded` if some topics get more than their readers can process.
 
     Two kinds of member sets are checked: members that share topics (reader sets), and all
-    subscribers of a topic, together with the partitions that nobody else may read.
+    subscribers of a topic, together with the partitions that no other member may read.
     """
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition

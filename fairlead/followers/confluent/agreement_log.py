@@ -175,7 +175,7 @@ class AgreementLog:
         """Return the group's next records, waiting at most `timeout_s`."""
         self._producer.poll(0)
         entries = []
-        # consume() alone would wait for the whole time-out even if there are records.
+        # Without this, consume() would wait for the whole time-out even if there are records.
         first = self._tail.poll(timeout_s)
         messages = [] if first is None else [first, *self._tail.consume(_BATCH, 0.002)]
         for message in messages:

@@ -399,7 +399,7 @@ class _Client:
 
 
 def _raise_unless_closed(error: KafkaException) -> None:
-    """Raise the error, unless its code says that the client is closing.
+    """Raise the error, unless its code means that the client is closing.
 
     Callbacks also run during `close`, when the client may have left its group already. An exception
     in such a callback would become a KafkaError that the application cannot catch.

@@ -206,7 +206,7 @@ class Follower:
             self._status.unsettle()
             self._decided, self._unfinished = None, False
             self._name = instance_id or client_id
-            # After a restart, a static member may be the group leader without being told so.
+            # After a restart, a static member may be the group leader without knowing it.
             self._new_member = instance_id is not None and not self._status.rebalances
         state = self._reader.state
         return encode_note(

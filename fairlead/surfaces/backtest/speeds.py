@@ -21,7 +21,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
     later measurement. It is at least the rate at which the member read in this hour. If a member
     was never measured, its speed is `FASTER` times the rate at which it read, and at least the
     median of all members' measurements. If it read nothing either, the median rate of the members
-    that read takes the place of its own rate.
+    that read replaces its own rate.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)

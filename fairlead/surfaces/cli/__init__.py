@@ -41,7 +41,7 @@ from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sand
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that do not use the configured Kafka cluster: they need none, start one, or are told
+#: Commands that do not use the configured Kafka cluster: they need none, start one, or get
 #: which one to use.
 WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}

@@ -73,7 +73,7 @@ def prune(
         typer.Option(min=0.01, help="Hours between repetitions; runs until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Drop old history, and old plans that were not published, as the retention settings say."""
+    """Drop old history, and old plans that were not published, by the retention settings."""
     import time
 
     from fairlead.errors import FairleadError

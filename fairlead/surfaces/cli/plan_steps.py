@@ -164,7 +164,7 @@ def _adoption(
 
 
 def _whether(followed: "Adoption | None") -> str:
-    """Tell in a sentence how many partitions have the owner that the published plan gives them."""
+    """Return a sentence with the number of partitions that have their planned owner."""
     if followed is None:
         return "Whether consumers follow it could not be checked."
     return (
@@ -352,7 +352,7 @@ def _proposed(
     Raises
     ------
     PlanStateError
-        The version is not in the state `proposed`. The message says what it cannot become.
+        The version is not in the state `proposed`. The message names the state that it cannot get.
     """
     from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan

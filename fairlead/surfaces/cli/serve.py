@@ -9,8 +9,8 @@ import typer
 
 from fairlead.surfaces.ports import PAGES_PORT
 
-#: Seconds for an attempt to connect to the database: three attempts take less than 10 s, after
-#: which Prometheus ends a scrape.
+#: Seconds for an attempt to connect to the database. Three attempts take less than the time-out of
+#: a scrape, which Prometheus sets to 10 s by default.
 _CONNECT_S: Final = 3
 
 

@@ -88,7 +88,7 @@ def running(
 
     Yields
     ------
-    A sentence that tells whether planning is on.
+    A sentence about whether planning is on.
 
     Raises
     ------

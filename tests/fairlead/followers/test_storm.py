@@ -24,7 +24,7 @@ EAGER = "fairlead.kafka.PlanAssignor,org.apache.kafka.clients.consumer.RangeAssi
 def brokers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster | None]:
-    """Return a cluster of three brokers; None stands for the test run's single broker."""
+    """Return a cluster of three brokers; None means the test run's single broker."""
     if request.param == 1:
         yield None
         return

@@ -1,4 +1,4 @@
-"""The database refuses invalid changes of a plan's state, whoever makes them."""
+"""The database refuses invalid changes of a plan's state, by any user."""
 
 from collections.abc import Callable, Iterator
 

@@ -214,7 +214,7 @@ def test_database_agrees_with_the_model(
     store_as: StoreAs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever operations users apply, even at the same time, the results are the model's."""
+    """For any operations of users, even at the same time, the results are the model's."""
     for module in (
         "shared_statements",
         "outbox",

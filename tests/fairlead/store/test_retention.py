@@ -73,7 +73,7 @@ def three_days(store: PlanStore) -> PlanStore:
 
 
 def test_days_are_divided_at_midnight_utc(store: PlanStore, engine: Engine) -> None:
-    """Days begin at midnight UTC, whatever the session's time zone."""
+    """Days begin at midnight UTC, in any time zone of the session."""
     midnight = datetime(2026, 1, 10, tzinfo=UTC)
     store.record_lag(lag_table("before", midnight - timedelta(microseconds=1), "a"))
     store.record_lag(lag_table("after", midnight, "a"))

@@ -300,7 +300,7 @@ def test_four_eyes_need_an_approver_who_is_no_planner(
 def test_four_eyes_exclude_the_proposer(
     store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
 ) -> None:
-    """Nobody can approve a plan that they proposed, even by SQL or as a superuser."""
+    """No user can approve a plan that they proposed, even by SQL or as a superuser."""
     plan = propose(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")

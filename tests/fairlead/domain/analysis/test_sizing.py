@@ -42,7 +42,7 @@ def test_fewest_consumers_for_undivided_partitions() -> None:
 
 
 def test_a_partition_above_the_target_is_mentioned() -> None:
-    """The reason mentions a partition that alone exceeds a consumer's target utilisation."""
+    """The reason mentions a partition that exceeds the target utilisation of every consumer."""
     result = sized([9.8] * 3, [10.0] * 3, late=True)
     assert result.wanted == 3
     assert result.why == (

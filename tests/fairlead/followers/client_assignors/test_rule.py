@@ -60,7 +60,7 @@ SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
     )
 )
 def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]]) -> None:
-    """Whatever user data members send, each partition gets one owner, and no error is raised."""
+    """With any user data of members, each partition gets one owner, and no error is raised."""
     members = [
         JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
     ]
@@ -80,7 +80,7 @@ def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]])
 def test_missing_solver_falls_back_to_fair(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the extra `flow` is not installed, the assignor `fair` is used; the log says why."""
+    """If the extra `flow` is not installed, the assignor `fair` is used; the log has the reason."""
     monkeypatch.setitem(sys.modules, "ortools.graph.python", None)
     members = [JoinedMember("a", ["t", "u"]), JoinedMember("b", ["t"])]
     with caplog.at_level(logging.ERROR):

@@ -300,7 +300,7 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
 
 @pytest.mark.kafka
 def test_close_right_after_subscribing_again(services: Services) -> None:
-    """After unsubscribe and subscribe, close works; librdkafka alone could abort the process."""
+    """Close works after unsubscribe and subscribe, although librdkafka could abort the process."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}

@@ -141,7 +141,7 @@ def test_static_member_restarted_between_rounds_requests_the_second() -> None:
 
 @pytest.mark.parametrize("user_data", [None, b""])
 def test_brokers_assignment_causes_no_request(user_data: bytes | None) -> None:
-    """If the broker computes assignments, a member requests no rebalance; its status says why."""
+    """If the broker computes assignments, members request no rebalance; the status shows why."""
     with following() as stage:
         stage.follower.subscription("a")
         stage.follower.assigned(user_data, generation=1)

@@ -397,7 +397,7 @@ def take_list(app: Application) -> int:
 def test_records_passed_on_have_no_times_on_any_machine(
     app: Application, take: Callable[[Application], int]
 ) -> None:
-    """If records are passed to other threads, reports say that processing times are unknown."""
+    """If records are passed to other threads, reports mark processing times as unknown."""
     for number in range(400):
         app.wait(0.1)  # clock: simulated
         records = take(app)

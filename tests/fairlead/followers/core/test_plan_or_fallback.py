@@ -35,7 +35,7 @@ def test_plan_is_followed_by_name() -> None:
     ],
 )
 def test_range_with_a_reason_without_a_usable_plan(state: PlanState, reason: str) -> None:
-    """Without a usable plan, partitions are assigned by `range`; the decision says why."""
+    """Without a usable plan, partitions are assigned by `range`; the decision has the reason."""
     decision = decide(state, MEMBERS, {"t": 4}, now=DAY + timedelta(hours=1) + SKEW)
     assert decision.shares == RANGE
     assert (decision.plan_version, decision.fallback_reason) == (None, reason)

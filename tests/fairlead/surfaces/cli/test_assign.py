@@ -177,7 +177,7 @@ JSON = st.recursive(
     member=st.sampled_from([None, *PROBLEM["members"]["C0"]]),
 )
 def test_any_value_gets_an_answer(field: str, value: Any, member: str | None) -> None:
-    """Whatever value a field has, the answer is an assignment or an error, never a crash."""
+    """For any value of a field, the answer is an assignment or an error, never a crash."""
     problem = json.loads(json.dumps({**PROBLEM, "assignor": "sticky-lag-aware"}))
     if member:
         problem["members"]["C0"][member] = value

@@ -96,7 +96,7 @@ def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
 
 
 def test_times_are_in_utc(week: str) -> None:
-    """Commands show times in UTC, whatever the time zone of the database session."""
+    """Commands show times in UTC, in any time zone of the database session."""
     tokyo = f"{week}&options=-c%20timezone%3DAsia/Tokyo"
     for command in (["plans", "list"], ["lag", "orders"], ["history", "orders", "--json"]):
         assert run(tokyo, *command).stdout == run(week, *command).stdout
@@ -293,7 +293,7 @@ def test_impossible_rollback_is_refused_without_a_question(week: str) -> None:
 
 
 def test_errors_have_the_reason(week: str, services: Any) -> None:
-    """Each kind of mistake, such as an unknown group, raises an error of its own class."""
+    """Each kind of mistake, such as an unknown group, raises an error of a separate class."""
     for arguments, error in (
         (("plans", "show", "nonsense"), GroupError),
         (("plans", "diff", "orders", "1", "9"), PlanStateError),

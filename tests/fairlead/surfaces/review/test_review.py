@@ -250,7 +250,7 @@ def test_policy_and_expiry_are_current(week: str, engine: Engine) -> None:
 
 
 def test_every_state_has_a_page(engine: Engine) -> None:
-    """Each plan has a review, whatever its state; an unknown group or version is an error."""
+    """Each plan in any state has a review; an unknown group or version is an error."""
     texts = [Page(review_page(engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
     assert (

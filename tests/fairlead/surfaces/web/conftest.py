@@ -81,7 +81,7 @@ class Desks:
         return post(self.address, sent, as_person(who))
 
     def get(self, path: str, who: str | None = KIM) -> Answer:
-        """Get a page as the browser of a person; None: as somebody without proof of identity."""
+        """Get a page as the browser of a person; None: as a person without proof of identity."""
         return send(self.address, "GET", path, as_person(who) if who else ())
 
 

@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * consumer is closed. A commit that fails is logged.
  */
 final class AutoCommit {
-    /** Stands in for the listener if the application has none. */
+    /** The listener if the application has none. */
     static final ConsumerRebalanceListener NO_LISTENER = new ConsumerRebalanceListener() {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {

@@ -25,7 +25,7 @@ final class Fallback {
         "sticky", KAFKAS + "StickyAssignor",
         "cooperative-sticky", KAFKAS + "CooperativeStickyAssignor");
 
-    /** Null stands for the range assignor. */
+    /** Null means the range assignor. */
     private final ConsumerPartitionAssignor assignor;
 
     private Fallback(ConsumerPartitionAssignor assignor) {

@@ -148,7 +148,7 @@ final class Follower implements FollowerStatusMBean {
         loggedReason = reason;
     }
 
-    /** Stores the leader's note, which says whether the new assignment follows a plan. */
+    /** Stores the leader's note, which records whether the new assignment follows a plan. */
     synchronized void assigned(ByteBuffer userData, String member, int generation, boolean nothing) {
         // Every leader with this assignor writes a note. If there is none, the broker assigns, and another rebalance
         // would change nothing.

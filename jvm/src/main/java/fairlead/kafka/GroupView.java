@@ -82,7 +82,7 @@ final class GroupView {
 
     /**
      * Returns the rack of a member if it is a trigger, else null. A member that reads any topic except the plan
-     * topic is not a trigger, whatever its rack, because the partitions of its topics must have owners.
+     * topic is not a trigger, even with such a rack, because the partitions of its topics must have owners.
      */
     private static TriggerRack triggerOf(MemberSubscription member, Uuid planTopic) {
         TriggerRack trigger = member.rackId().map(TriggerRack::of).orElse(null);

@@ -17,7 +17,7 @@ import java.util.function.Predicate;
  * @param <T> type of the entries
  */
 final class Held<T> {
-    /** Bytes that a group takes in the maps of a reader, in addition to its name and its entry. */
+    /** Memory of a group in the maps of a reader, in bytes, in addition to its name and its entry. */
     private static final long GROUP_BYTES = 1_000;
 
     private record Size(boolean spare, boolean known, long bytes, String group) {

@@ -10,7 +10,7 @@ import java.util.List;
  * {@code sha256} is the hash of the record's value, in hexadecimal.
  */
 record Identity(long epoch, long version, boolean withdrawn, String sha256) implements Comparable<Identity> {
-    /** Stands for no record; every record is later. */
+    /** The identity of no record; every record is later. */
     static final Identity NOTHING = new Identity(0, 0, false, "");
 
     private static final Comparator<Identity> RANK = Comparator.comparingLong(Identity::epoch)

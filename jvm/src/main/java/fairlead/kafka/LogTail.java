@@ -131,7 +131,7 @@ abstract class LogTail {
             String problem;
             try {
                 problem = connectAndRead();
-            } catch (Throwable error) { // whatever fails, the next connection tries again
+            } catch (Throwable error) { // the next connection tries again
                 problem = error.getClass().getSimpleName() + ": " + error.getMessage();
                 LOG.debug("Cannot read {}", topics, error);
             }

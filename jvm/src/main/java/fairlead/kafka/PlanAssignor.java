@@ -14,7 +14,7 @@ import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Assigns partitions as the group's plan says. The group's leader reads the plan and decides for all members.
+ * Assigns partitions as in the group's plan. The group's leader reads the plan and decides for all members.
  *
  * <p>One line of configuration makes a consumer of the classic {@code group.protocol} follow plans:
  *

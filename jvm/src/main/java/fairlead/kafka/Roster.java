@@ -10,7 +10,7 @@ import org.apache.kafka.common.header.Header;
  * {@code fairlead/wire/members_record.py} writes.
  *
  * @param epoch a number that is greater in later records
- * @param names map from member id to the name in plans
+ * @param names the members' names in plans, by member id
  * @param topics map from topic id to topic name, for the topics that members read
  */
 record Roster(String group, long epoch, Map<String, String> names, Map<Uuid, String> topics) {

@@ -14,9 +14,8 @@ import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
- * Verifies Ed25519 signatures. While a key is replaced, two public keys are valid, so there may be several.
- *
- * <p>Ed25519 needs Java 15. On older versions, a configured key is an error.
+ * Verifies Ed25519 signatures with one of several public keys. During a change of keys, the old and the new key are
+ * valid.
  */
 final class Signatures {
     private static final byte[] DOMAIN = "fairlead-v2\0".getBytes(StandardCharsets.US_ASCII);
@@ -35,8 +34,7 @@ final class Signatures {
     /**
      * Parses public keys in the form {@code id:base64 of SPKI DER}, separated by commas. Returns null for null.
      *
-     * @throws ConfigException the text is empty, is not a list of keys, repeats an id, or contains a private key; or
-     *     this version of Java does not support Ed25519
+     * @throws ConfigException the text is empty, is not a list of keys, repeats an id, or contains a private key
      */
     static Signatures of(String publicKeys) {
         if (publicKeys == null) {

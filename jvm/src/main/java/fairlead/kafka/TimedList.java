@@ -4,7 +4,7 @@ import java.util.AbstractList;
 import java.util.Iterator;
 import java.util.List;
 
-/** The records of one partition in a batch. The list's iterators tell a {@link Meter} when each record begins. */
+/** The records of one partition in a batch. The list's iterators notify a {@link Meter} when each record begins. */
 final class TimedList<R> extends AbstractList<R> {
     private final Meter meter;
     private final Meter.Batch batch;
