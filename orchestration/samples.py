@@ -27,8 +27,8 @@ from orchestration.tick_intervals import at_loading, ticks_of
 IN_A_TICK_S: Final = 15.0
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: If there are more groups, the sensor starts the job even for the very first sample, because
-#: nobody knows yet how long a sample takes.
+#: If there are more groups, the sensor starts the job even for the first sample: no earlier sample
+#: shows how long one takes.
 GROUPS_IN_A_TICK: Final = 500
 
 

@@ -41,8 +41,8 @@ from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sand
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that do not use the configured Kafka cluster: they need none, start one, or get
-#: which one to use.
+#: Commands that do not use the configured Kafka cluster: they need no cluster, start one, or take
+#: its address as an option.
 WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}
 )
