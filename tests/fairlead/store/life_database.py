@@ -34,7 +34,7 @@ from tests.fixtures.plans import LEASE_UNTIL, SNAPSHOT_AT, MakeDraft, sent
 from tests.stored import record_decision
 
 NOW: Final = datetime.now(UTC)
-LATER: Final = NOW + timedelta(days=1)
+LATER: Final = NOW + timedelta(days=2)
 HELD: Final = """
     SELECT version, four_eyes, rolled_back_from, plan.state, document, plan.sha256,
            array_agg(event.state ORDER BY event.at), bool_and(event.sha256 = plan.sha256)
@@ -94,7 +94,7 @@ class Database:
             rolled_back_from=operation.again,
             expires_at=None
             if operation.expires_in is None
-            else NOW + timedelta(hours=operation.expires_in),
+            else NOW + timedelta(days=operation.expires_in),
         )
         nothing = Decision(
             group=group, snapshot_id=draft.snapshot_id, snapshot_at=SNAPSHOT_AT, reason="even"

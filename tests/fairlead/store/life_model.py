@@ -35,7 +35,7 @@ class Operation:
 class Propose(Operation):
     """Store the decision on a snapshot: a new plan, a rollback to version `again`, or no plan.
 
-    `expires_in` is in hours, and negative if the plan has already expired.
+    `expires_in` is in days, and negative if the plan has already expired.
     """
 
     snapshot: int
