@@ -26,7 +26,7 @@ from fairlead.wire.partitions import by_topic
 
 #: Seconds between a worker's reports. A poll returns at most as many records as the worker can
 #: process in this time.
-STEP_S = 0.2
+STEP_S = 0.5
 #: Seconds. If a busy machine has delayed a worker, the worker then works faster, to keep its rate.
 #: It makes up for at most this much of the delay.
 CAUGHT_UP_S = 1.0
@@ -64,7 +64,7 @@ def consume(arguments: argparse.Namespace, stopped: threading.Event) -> Generato
         "group_id": arguments.group,
         "client_id": arguments.name,
         "auto_offset_reset": "earliest",
-        "auto_commit_interval_ms": 500,
+        "auto_commit_interval_ms": 1_000,
         "max_partition_fetch_bytes": FETCH_BYTES,
         "fetch_min_bytes": FETCH_BYTES,  # few fetches, because many consumers share a machine
     }
