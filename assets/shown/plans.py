@@ -254,7 +254,7 @@ def _ways_to_decide(plan: StoredPlan) -> dict[str, Any]:
     return {
         "to approve it": link(_LAUNCH, approve.launchpad)
         if approve.launchpad
-        else f"in SQL, by a database user who is no planner{by_page}: it takes four eyes",
+        else f"in SQL, by a database user who is not a planner{by_page}: it takes four eyes",
         "to reject it": link(_LAUNCH, str(reject.launchpad)),
         "to approve it in SQL": approve.statement,
     }

@@ -29,7 +29,7 @@ def not_followed(group_type: str | None, assignor: str) -> str:
     if group_type in {None, CLASSIC} or assignor in {_FOLLOWING, ""}:
         return ""
     return (
-        f"{_BROKERS}{assignor} follows no plans: put the assignor fairlead into the "
+        f"{_BROKERS}{assignor} follows no plans: install the assignor fairlead in the "
         "brokers, and set group.remote.assignor=fairlead in the consumers"
     )
 

@@ -67,7 +67,7 @@ def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> Approval
         reason = "shadow mode: plans cannot be approved"
     elif policy.four_eyes:
         who = "two people" if policy.four_eyes == "proxy" else "a person other than the proposer"
-        reason = f"waits for {who}: the policy asks for four eyes"
+        reason = f"waits for {who}: the policy requires four eyes"
     elif not policy.approval.automatic:
         reason = "waits for a person: the policy approves nothing automatically"
     elif objections := _objections(policy.approval, facts, now):
@@ -83,12 +83,12 @@ def requirements(policy: Policy) -> list[str]:
     Examples
     --------
     >>> requirements(Policy(four_eyes="database"))
-    ['a person approves, as a database user who is no planner and did not propose it']
+    ['a person approves, as a database user who is not a planner and did not propose it']
     """
     if policy.shadow:
         return ["plans cannot be approved in shadow mode"]
     if policy.four_eyes:
-        who = "a person approves, as a database user who is no planner and did not propose it"
+        who = "a person approves, as a database user who is not a planner and did not propose it"
         pages = "; or two people on web pages, whom the proxy names"
         return [who + pages if policy.four_eyes == "proxy" else who]
     if not policy.approval.automatic:
@@ -105,7 +105,7 @@ def requirements(policy: Policy) -> list[str]:
     if rules.forbidden_statuses:
         conditions.append(f"no partition is in {' or '.join(rules.forbidden_statuses)}")
     if rules.hours:
-        conditions.append(f"it is {_hours(rules)}")
+        conditions.append(f"the time is within {_hours(rules)}")
     if not conditions:
         return ["nothing: the policy approves every plan automatically"]
     return [
@@ -127,7 +127,7 @@ def _objections(approval: Approval, facts: PlanFacts, now: datetime) -> list[str
     if risky:
         objections.append(f"partitions are in {' and '.join(risky)}")
     if approval.hours and not within(approval.hours, approval.time_zone, now):
-        objections.append(f"the policy approves at {_hours(approval)}")
+        objections.append(f"the policy approves only within {_hours(approval)}")
     return objections
 
 

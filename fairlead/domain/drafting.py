@@ -86,7 +86,7 @@ def decisions(
                 now=now,
             )
         except Exception as error:  # noqa: BLE001 - one group's data must not fail the others
-            reason = f"the group cannot be decided on: {error!r}"
+            reason = f"no decision, because of an error: {error!r}"
             decision = Decision(**common, outcome="failed", reason=reason)
         yield decision
 
@@ -105,7 +105,9 @@ def _decide(
     if observed is None:
         return Decision(**common, outcome="failed", reason="the group was not analysed")
     if observed.metrics is None:
-        return Decision(**common, outcome="failed", reason=observed.error or "no observed balance")
+        return Decision(
+            **common, outcome="failed", reason=observed.error or "the present balance is unknown"
+        )
     analysed = rows[OBSERVED]
     known = {**common, "observed": observed.metrics, "candidates": tuple(candidates.values())}
     if analysed["decision"] is None:

@@ -104,7 +104,7 @@ def explain(
     >>> rules = [Policy(groups="*"), Policy(groups="orders-*", max_moves=9)]
     >>> found = explain("orders-eu", rules)
     >>> found.why
-    '[[policies]] 2 (orders-*) decides: 2 match, and it has the most literal characters'
+    '[[policies]] 2 (orders-*) decides: 2 match, and this one has the most literal characters'
     >>> [(one.key, one.value) for one in found.values if one.source != "default"]
     [('max_moves', 9), ('options.sticky-lag-aware.max_moves', 9), ('options.sticky.max_moves', 9)]
     """
@@ -133,8 +133,8 @@ def _why(matching: Sequence[tuple[int, Policy]]) -> str:
         return f"{decides}: no other matches"
     equals = sum(specificity(policy) == specificity(first) for _, policy in matching)
     if equals > 1:
-        return f"{decides}: {equals} match equally specifically, and it comes first"
-    return f"{decides}: {len(matching)} match, and it has the most literal characters"
+        return f"{decides}: {equals} match equally specifically, and this one is first"
+    return f"{decides}: {len(matching)} match, and this one has the most literal characters"
 
 
 def _values(policy: Policy, source: str) -> Iterator[Value]:

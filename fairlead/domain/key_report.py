@@ -30,7 +30,8 @@ _PARTITIONERS: Final = {
     "murmur2": "Producers place keys by murmur2, Java's default: {} of the sampled keys.",
     "crc32": "Producers place keys by CRC32, librdkafka's default: {} of the sampled keys.",
     "assumed": "The sampled keys do not show the producers' partitioner: murmur2 is assumed.",
-    "unknown": "Neither murmur2 nor CRC32 explains where keys are: at best {} of the sampled keys.",
+    "unknown": "Neither murmur2 nor CRC32 explains the partitions of keys: at best {} of the "
+    "sampled keys.",
 }
 
 
@@ -154,7 +155,10 @@ def _compare(
 ) -> tuple[Row | None, str]:
     """Return the effect of more partitions (None if it is unknown), and the verdict."""
     if shares.placement[0] == "unknown":
-        return None, "The effect of more partitions is unknown, as is the producers' partitioner."
+        return (
+            None,
+            "The effect of more partitions is unknown: the producers' partitioner is unknown.",
+        )
     limit = _RELIEF * now["largest"]
     if readers is not None:  # the share of all records that one consumer can process
         work = shares.records * shares.offsets_per_record * readers.costs
@@ -172,7 +176,7 @@ def _compare(
     if not shares.keys:
         return then, "The records have no keys: their producers choose the partitions, not a hash."
     if single > limit:
-        alone = f"One key alone is {percent(single)} of the records"
+        alone = f"One key has {percent(single)} of the records"
         return then, f"{alone}: more partitions cannot help. {effect}."
     if now["largest"] <= limit:
         return then, f"No partition is hot. {effect}."

@@ -132,7 +132,7 @@ class NextStep:
     reason: str = ""
 
 
-_GONE: Final = "the group does not exist, and its lease has ended"
+_GONE: Final = "the group does not exist, and the lease of its plan has ended"
 _GOING: Final = (
     "the group no longer exists: its plan is withdrawn when its lease ends, unless the group "
     "exists again by then"
@@ -177,7 +177,7 @@ def decide(group: Situation) -> NextStep:
     >>> decide(Situation(approved=True)).action.name
     'SEND'
     >>> decide(Situation(followed="plan", lease=Lease.OVER, exists=False)).reason
-    'the group does not exist, and its lease has ended'
+    'the group does not exist, and the lease of its plan has ended'
     """
     return next(
         NextStep(action, reason(group)) for applies, action, reason in TABLE if applies(group)

@@ -344,7 +344,7 @@ class StoredPlan:
         document = PlanDocument.from_bytes(self.document, group=self.group)
         if (document.version, document.plan_id) != (self.version, str(self.plan_id)):
             raise TamperedPlanError(
-                f"{name}: the document is version {document.version}, plan {document.plan_id}"
+                f"{name}: the document is of version {document.version}, plan {document.plan_id}"
             )
         return document
 

@@ -128,11 +128,11 @@ def _at_last_sample(question: Question) -> Regression | None:
     over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"since the plan, the time by which partitions exceed the objective has changed by "
-        f"{_more(seen_s)} (in {horizon}: {_more(ahead)}), and {plural(over, 'partition')} exceed "
-        f"it. With the earlier owners and speeds, a replay gives {_more(before_s)} (in {horizon}: "
-        f"{_more(ahead_before)}) and {plural(over_before, 'partition')}, with an error of at most "
-        f"{length(error_s)}. Times are summed over partitions"
+        f"the time lag above the objective, summed over partitions, is {_more(seen_s)} than before "
+        f"the plan (in {horizon}: {_more(ahead)}), and {plural(over, 'partition')} exceed the "
+        f"objective. In a replay with the earlier owners and speeds, the sum is {_more(before_s)} "
+        f"(in {horizon}: {_more(ahead_before)}), and {plural(over_before, 'partition')} exceed the "
+        f"objective, with an error of at most {length(error_s)}"
     )
     return Regression(evidence, old)
 

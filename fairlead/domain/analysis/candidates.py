@@ -264,10 +264,12 @@ def _in_racks(plan: Assignment, owner: Int32, *, racks_only: bool) -> Assignment
     before, racks = plan.problem.owner, plan.problem.racks
     reasons = {index: why for index, why in plan.reasons.items() if owner[index] != before[index]}
     for index in np.flatnonzero((owner != plan.owner) & (owner != before)).tolist():
-        reasons[index] = f"is then read in rack {racks[owner[index]]}"
+        reasons[index] = (
+            f"reduces cross-rack traffic: its new owner is in rack {racks[owner[index]]}"
+        )
     outcome = plan.outcome
     if racks_only and (owner != before).any():
-        outcome = f"{plural(moved_partitions(before, owner), 'move')}: for racks"
+        outcome = f"{plural(moved_partitions(before, owner), 'move')} to reduce cross-rack traffic"
     return replace(plan, owner=owner, outcome=outcome, reasons=reasons)
 
 

@@ -209,25 +209,25 @@ def _waits(analysis: Analysis) -> str | None:
     now = analysis.question.series.now
     if rules.cooldown_s is not None and now < changed_at + rules.cooldown_s:
         left = length(changed_at + rules.cooldown_s - now)
-        return f"the last plan took effect {length(now - changed_at)} ago: cooldown for {left} more"
+        return (
+            f"the last plan took effect {length(now - changed_at)} ago: cooldown for another {left}"
+        )
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
     back_off_s = min(FIRST_BACKOFF_S * 2.0 ** (len(plans) - AT_ONCE), WEEK_S)
     backs_off = len(plans) >= AT_ONCE and now < changed_at + back_off_s
     if backs_off and not _load_changed(analysis, changed_at):
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
-            f"{length(changed_at + back_off_s - now)} more"
+            f"another {length(changed_at + back_off_s - now)}"
         )
     began_at = changed_at + rules.move_downtime_s
     samples = int((analysis.observations.recent.at > began_at).sum())
     ago = f"the last plan took effect {length(max(now - changed_at, 0.0))} ago"
     if samples < SAMPLES_NEEDED:
-        return (
-            f"{ago}: {samples} of the {SAMPLES_NEEDED} samples that show its effect have been taken"
-        )
+        return f"{ago}: too recently to measure its effect ({samples} of {SAMPLES_NEEDED} samples)"
     if now < (shows_at := began_at + _commits_s(analysis)):
         wait = length(shows_at - now)
-        return f"{ago}: members commit rarely, and samples will show its effect in {wait}"
+        return f"{ago}: members commit rarely, so its effect will be known in {wait}"
     return None
 
 
@@ -264,7 +264,7 @@ def _choice(
     usable = [candidate for candidate in offered if isinstance(candidate, Candidate)]
     if not usable:
         errors = "; ".join(": ".join(each) for each in offered if isinstance(each, Failure))
-        return None, f"every assignor failed: {errors or 'none was asked'}"
+        return None, f"every assignor failed: {errors or 'there is none'}"
     usable = [candidate for candidate in usable if limit is None or candidate.moved <= limit]
     if not usable:
         return (
@@ -298,13 +298,13 @@ def _rack_plan(
     plan = next((candidate for candidate in allowed if candidate.assignor == FLAGSHIP), None)
     traffic, rules = analysis.traffic, analysis.rules
     if plan is None or traffic is None:
-        return None, f"only {FLAGSHIP} plans moves that reduce rack traffic"
+        return None, f"only the assignor {FLAGSHIP} can reduce cross-rack traffic"
     before, after = analysis.owner, plan.assignment.owner
     what = traffic.describe(before, after, rules.price_per_gb)
     if not plan.moved:
-        return None, f"no assignment reduces the traffic without a larger time lag; {what}"
+        return None, f"no assignment reduces cross-rack traffic without more time lag; {what}"
     if not _saves_enough(analysis, traffic, traffic.between(before) - traffic.between(after)):
-        return None, f"not worth {plan.moved:,} moves; {what}"
+        return None, f"the saving is not worth {plural(plan.moved, 'move')}; {what}"
     return plan, f"{plan.assignor}: {what}"
 
 

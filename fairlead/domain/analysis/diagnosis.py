@@ -124,7 +124,9 @@ def diagnose(basis: Basis) -> Diagnosis:
             work, basis.estimates.costs, basis.problem, basis.estimates.peers
         )
         if work.ignored:
-            sentences.append(f"{plural(work.ignored, 'report')} with impossible values ignored.")
+            sentences.append(
+                f"Ignored {plural(work.ignored, 'work report')} with impossible values."
+            )
     if basis.question.forgotten:
         sentences.append("The memory of earlier analyses is invalid and is ignored.")
     return replace(diagnosis, evidence=" ".join(sentences))
@@ -138,10 +140,9 @@ def _uncounted(basis: Basis) -> Iterator[str]:
     if idle.size:
         waiting = int((end - begin)[idle[0]])
         yield (
-            f"{basis.partition(int(idle[0]))}{_and_more(idle.size)} was never committed, and "
-            f"nothing has arrived since the first sample: consumers with "
-            f"auto.offset.reset=earliest would read {plural(waiting, 'record')} there, consumers "
-            "with latest none."
+            f"{basis.partition(int(idle[0]))}{_and_more(idle.size)} has no committed offset, "
+            f"and nothing has arrived since the first sample: with auto.offset.reset=earliest, "
+            f"consumers would read {plural(waiting, 'record')} there; with latest, none."
         )
     beyond = np.flatnonzero((end == begin) & (series.committed[-1] > end))
     if beyond.size:
@@ -166,11 +167,10 @@ def _transactions(basis: Basis) -> Iterator[str]:
     seconds = min(float(open_s[longest]), series.now - float(series.at[0]))
     since = datetime.fromtimestamp(series.now - seconds, UTC)
     yield (
-        f"A transaction has been open on {basis.partition(longest)} since {before}"
-        f"{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): until it ends, consumers with "
-        f"isolation.level=read_committed cannot read the "
-        f"{plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} on"
-        f"{_and_more(int(held.sum()))}."
+        f"A transaction has been open on {basis.partition(longest)}{_and_more(int(held.sum()))} "
+        f"since {before}{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): until it ends, consumers "
+        f"with isolation.level=read_committed cannot read the "
+        f"{plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} on."
     )
 
 
@@ -273,8 +273,8 @@ def _silent(basis: Basis) -> Diagnosis | None:
         longest = np.minimum(commits.waiting_s, series.owned_s)[theirs].max(initial=0.0)
         why = (
             f"{a_few(names)} {_verb(names, 'has', 'have')} committed nothing for "
-            f"{length(float(longest))}, although records have arrived. Whether "
-            f"{_verb(names, 'it reads', 'they read')} them is unknown."
+            f"{length(float(longest))}, although records have arrived. It is "
+            f"unknown whether {_verb(names, 'it reads', 'they read')} these records."
         )
     return Diagnosis("unknown", names, why)
 
@@ -288,15 +288,15 @@ def _stuck(basis: Basis) -> Diagnosis | None:
     waited_s = commits.waiting_s[first]
     least = "" if (series.advanced[:, first] > 0).any() else "at least "
     owners = np.unique(series.owner[series.at >= series.now - waited_s, first])
-    meanwhile = f"while its owner {series.members[owners[-1]]} commits others"
+    meanwhile = f"while its owner {series.members[owners[-1]]} commits other partitions"
     if owners.size > 1:
-        meanwhile = "by any of its last owners, while most other partitions have been"
+        meanwhile = "by any of its last owners, while most other partitions have been committed"
     return Diagnosis(
         "stuck partition",
         names,
         f"{basis.partition(first)}{_and_more(len(names))} has not been committed for "
         f"{least}{length(waited_s)} {meanwhile}; {int(series.lag[-1, first]):,} of its records "
-        "wait.",
+        "wait. Look for a record that cannot be processed.",
     )
 
 
@@ -321,8 +321,8 @@ def _throttled(basis: Basis) -> Diagnosis | None:
         "throttled partition",
         basis.partitions(late),
         f"{basis.partition(worst)}{_and_more(int(late.sum()))} is {length(lag_s[worst])} behind: "
-        f"{rate(commits.read_per_s[worst])} of its {rate(come[worst])} are read, while its owner "
-        f"{basis.observations.recent.members[member]} {does}. {advice}",
+        f"{rate(come[worst])} arrive, only {rate(commits.read_per_s[worst])} are read, and its "
+        f"owner {basis.observations.recent.members[member]} {does}. {advice}",
     )
 
 
@@ -376,7 +376,7 @@ def _hot(basis: Basis) -> Diagnosis | None:
     return Diagnosis(
         "hot partition",
         basis.partitions(hot),
-        f"{what}: no assignment lets it keep up{_as_known(basis, _readers(basis))}. {remedy}",
+        f"{what}: no assignment helps{_as_known(basis, _readers(basis))}. {remedy}",
     )
 
 
@@ -469,14 +469,14 @@ def _slow(basis: Basis) -> Diagnosis | None:
     doubt = ""
     if basis.observations.work is None:
         doubt = (
-            " Either it is slow, or its records are expensive: reports of processing times would "
-            "show which."
+            " Either it is slow, or its records are expensive: consumers that report processing "
+            "times would show which."
         )
     return Diagnosis(
         "slow member",
         tuple(basis.problem.members[member] for member in usual),
-        f"{basis.problem.members[slowest]} can process {does}, its peers {peers_do}; {arrive} "
-        f"arrive in its partitions.{doubt}",
+        f"{basis.problem.members[slowest]} can process {does}, and its peers {peers_do}; "
+        f"{arrive} arrive in the partitions of {basis.problem.members[slowest]}.{doubt}",
     )
 
 

@@ -157,7 +157,7 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
     if not (of_set.partitions | ~problem.assignable).all():
         numbers = np.unique(problem.topic_of[partitions]).tolist()
         topics = f" of {listed([problem.topics[number] for number in numbers], at_most=NAMED)}"
-    large = "; one partition needs more than that on any consumer"
+    large = "; one partition exceeds this target on any consumer"
     if loads.max() <= target_utilisation * speeds.max():
         large = ""
     enough = "no more are needed" if wanted == now else f"{wanted:,} would be enough"

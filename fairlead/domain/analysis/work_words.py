@@ -40,7 +40,7 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
         owner = int(problem.owner[place])
         share = work.share(place, owner)
         of_time = (
-            f"; its records take {share:.0%} of {problem.members[owner]}'s time"
+            f"; the partition takes {share:.0%} of {problem.members[owner]}'s time"
             if np.isfinite(share)
             else ""
         )

@@ -68,7 +68,10 @@ def test_hours_are_those_of_the_time_zone(zone: str, *, approved: bool) -> None:
     decision = decided(rules, facts())
     assert decision.approved is approved
     if not approved:
-        assert decision.reason == "waits for a person: the policy approves at 01:00-05:00, UTC"
+        assert (
+            decision.reason
+            == "waits for a person: the policy approves only within 01:00-05:00, UTC"
+        )
 
 
 def test_policy_does_not_approve_under_four_eyes() -> None:
@@ -85,7 +88,7 @@ def test_requirements_name_every_rule() -> None:
         "at most 20 partitions move",
         "the forecast lag falls by at least 10.0 %, unless partitions lack an owner",
         "no partition is in STOP or DATA_LOSS",
-        "it is 22:00-06:00, UTC",
+        "the time is within 22:00-06:00, UTC",
     ]
     nothing = Approval(automatic=True, forbidden_statuses=())
     assert requirements(Policy(approval=nothing)) == [

@@ -127,7 +127,7 @@ def test_verdicts() -> None:
     """The verdict names a giant key, missing keys, or a number of partitions that would help."""
     sample = read(logs(drawn(40_000, 0.0, giant=0.31), 6), 10_000)
     giant = key_report(KeyShares(sample), show_keys=True)
-    assert "One key alone is 3" in giant["verdict"]
+    assert "One key has 3" in giant["verdict"]
     assert "more partitions cannot help" in giant["verdict"]
     assert giant["keys"][0]["key"] == "key-0"
     assert giant["keys"][0]["partitions"] == [partition_of(b"key-0", 6)]

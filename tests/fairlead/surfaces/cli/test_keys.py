@@ -53,7 +53,7 @@ def test_giant_key_is_reported_by_its_hash(services: Services, topic: str) -> No
     """The most frequent key is shown by its hash, as text and as JSON, without a database."""
     text = run(services, topic)
     assert text.exit_code == 0, text.output
-    assert text.stdout.startswith("One key alone is 66.6 % of the records: more partitions cannot")
+    assert text.stdout.startswith("One key has 66.6 % of the records: more partitions cannot")
     document = run(services, topic, "--format", "json")
     for result in (text, document):
         assert "hot" not in result.stdout
