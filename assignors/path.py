@@ -207,16 +207,18 @@ class Path:
             name = self.problem.partition_label(goal.hot_partition)
             if end.highest_load <= goal.edge:
                 if end.moves or steps:
-                    return f"{what}: {name} alone is the bound, no further move helps"
-                return f"{what}: {name} alone is the bound, no assignment can help: repartition it"
+                    return f"{what}: {name} sets the lower bound, no further move helps"
+                return (
+                    f"{what}: {name} sets the lower bound, no assignment can help: repartition it"
+                )
         if end.highest_load <= goal.edge:
-            return f"{what}: within the band, {above}"
+            return f"{what}: within the tolerance, {above}"
         return f"{what}: {self._why_no_further(steps)}; {above}"
 
     def _why_no_further(self, steps: int) -> str:
         """Return why a plan with this number of steps does not reach the band."""
         if self.effort.spent:
-            return f"the effort of {self.effort.pairs:,} pairs of members is spent"
+            return f"the search stopped at its limit of {self.effort.pairs:,} pairs of members"
         if steps < len(self.steps):
             return "more moves would hardly relieve the most loaded member"
         return "no further move or swap relieves the most loaded member"

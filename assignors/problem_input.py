@@ -212,7 +212,7 @@ def _generation(name: str, member: Member) -> int:
     where = f"members.{name}.generation"
     generation = -1 if member.generation is None else _integer(member.generation, where)
     if not -1 <= generation <= LARGEST_COUNT:
-        _fail(where, f"{generation} is no generation")
+        _fail(where, f"{generation} is not a generation")
     return generation
 
 

@@ -16,7 +16,7 @@ from assignors.problem import Float64, Int32, Problem
 from assignors.relief import Step
 
 EVENED: str = "evens out partition counts (max_count_skew)"
-PLACED: str = "had no owner; goes where it burdens the group least"
+PLACED: str = "had no owner; adds least load at its new owner"
 
 
 def reasons(
@@ -100,7 +100,7 @@ class _Reasons:
         gained = np.flatnonzero((self.owner == origin) & (self.problem.owner != origin))
         if gained.size:
             return self._makes_room(origin, int(gained[self.weights[gained].argmax()]))
-        return f"moves on from {self.problem.members[origin]} in an exchange among several members"
+        return f"leaves {self.problem.members[origin]} in an exchange among several members"
 
     def _relieves(self, member: int, load: float) -> str:
         above = load / self.bound - 1

@@ -83,7 +83,7 @@ def option_defaults(name: str) -> dict[str, Any]:
     ({}, 0.05)
     """
     if name not in ASSIGNORS:
-        raise InvalidProblemError(f"assignor: {name!r} is none of {', '.join(ASSIGNORS)}")
+        raise InvalidProblemError(f"assignor: {name!r} is not one of {', '.join(ASSIGNORS)}")
     return dict(_defaults(ASSIGNORS[name]))
 
 

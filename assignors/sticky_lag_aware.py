@@ -122,7 +122,9 @@ def _predicted_work(problem: Problem, horizon: float) -> Float64:
     work = problem.weights.astype(np.float64)
     if horizon and problem.arrival_rates is not None:
         if float(problem.arrival_rates.max(initial=0.0)) > _MOST_WORK / horizon:
-            raise InvalidProblemError("options.horizon: predicts more work than can be compared")
+            raise InvalidProblemError(
+                "options.horizon: is too long: the predicted work exceeds the range of a float"
+            )
         work += problem.arrival_rates * horizon
     return work
 

@@ -75,9 +75,9 @@ def decode(data: bytes) -> UserData:
             raise InvalidProblemError(f"user data: a partition of {topic!r} is negative")
     generation = None if reader.at_end() else reader.integers(1)[0]
     if generation is not None and generation < _NO_GENERATION:
-        raise InvalidProblemError(f"user data: {generation} is no generation")
+        raise InvalidProblemError(f"user data: {generation} is not a generation")
     if not reader.at_end():
-        raise InvalidProblemError("user data: goes on after its end")
+        raise InvalidProblemError("user data: has bytes after its end")
     return UserData(owned, generation)
 
 
@@ -104,11 +104,11 @@ class _Reader:
     def length(self, layout: str) -> int:
         (length,) = struct.unpack(layout, self._take(struct.calcsize(layout)))
         if length < 0:
-            raise InvalidProblemError(f"user data: {length} is no length")
+            raise InvalidProblemError(f"user data: {length} is not a length")
         return int(length)
 
     def _take(self, size: int) -> bytes:
         if self._at + size > len(self._data):
-            raise InvalidProblemError("user data: is cut short")
+            raise InvalidProblemError("user data: ends too early")
         self._at += size
         return self._data[self._at - size : self._at]

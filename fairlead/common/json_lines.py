@@ -134,7 +134,7 @@ def check_keys(
     for name in given:
         if name not in known:
             raise InvalidProblemError(
-                f"{where}{name}: unknown; there are {', '.join(sorted(known))}"
+                f"{where}{name}: no such field; the fields are {', '.join(sorted(known))}"
             )
     for name in required:
         if name not in given:

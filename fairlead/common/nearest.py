@@ -64,10 +64,10 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
     >>> no_such("key", "max_move", ["max_moves", "cooldown"])
     'no such key; did you mean max_moves?'
     >>> no_such("key", "colour", ["max_moves", "cooldown"])
-    'no such key; there are cooldown, max_moves'
+    'no such key; known names: cooldown, max_moves'
     """
     names = sorted(known)
-    every_name = f"there are {', '.join(names)}" if names else ""
+    every_name = f"known names: {', '.join(names)}" if names else ""
     return f"no such {what}{hint(name, names, every_name)}"
 
 

@@ -123,7 +123,7 @@ def test_converges_under_random_events(name: str, seed: int) -> None:
 
 
 def test_unknown_names_and_options_are_errors() -> None:
-    with pytest.raises(InvalidProblemError, match="'best' is none of range, roundrobin, fair"):
+    with pytest.raises(InvalidProblemError, match="'best' is not one of range, roundrobin, fair"):
         check_options("best", {})
     with pytest.raises(InvalidProblemError, match=r"options\.band: sticky has no such option"):
         check_options("sticky", {"band": 1})

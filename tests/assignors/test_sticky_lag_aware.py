@@ -137,11 +137,11 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
 @pytest.mark.parametrize(
     ("owners", "lags", "options", "outcome"),
     [
-        ("ab", [10, 10], {}, "no change: within the band"),
-        ("ab", [10, 13], {"band_floor": 2.0}, "no change: within the band"),
+        ("ab", [10, 10], {}, "no change: within the tolerance"),
+        ("ab", [10, 13], {"band_floor": 2.0}, "no change: within the tolerance"),
         ("ab", [0, 0], {}, "no change: there is no lag to balance"),
-        ("ab", [90, 10], {}, "no change: t-0 alone is the bound, no assignment can help"),
-        ("aab", [90, 10, 5], {}, "1 move: t-0 alone is the bound, no further move helps"),
+        ("ab", [90, 10], {}, "no change: t-0 sets the lower bound, no assignment can help"),
+        ("aab", [90, 10, 5], {}, "1 move: t-0 sets the lower bound, no further move helps"),
         (
             "aabb",
             [50, 50, 5, 5],
@@ -150,7 +150,7 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
         ),
         ("aab", [9, 9, 9], {}, "no change: no further move or swap"),
         ("bacaabc", [44, 45, 43, 45, 39, 32, 57], {}, "1 move: more moves would hardly relieve"),
-        ("aabb", [50, 50, 5, 5], {}, "2 moves: within the band"),
+        ("aabb", [50, 50, 5, 5], {}, "2 moves: within the tolerance"),
     ],
 )
 def test_outcome_has_the_moves_and_the_reason(
@@ -183,7 +183,7 @@ def test_limited_effort_returns_the_best_plan_so_far() -> None:
     spent = [plan(problem, band=0.0, effort=pairs) for pairs in (0, 4, 12, 40)]
     for pairs, solved in zip((0, 4, 12, 40), spent, strict=True):
         assert solved.outcome is not None
-        assert f"the effort of {pairs} pairs of members is spent" in solved.outcome
+        assert f"the search stopped at its limit of {pairs} pairs of members" in solved.outcome
     everything = plan(problem, band=0.0, effort=None)
     heaviest = [heaviest_lag(problem, found.owner) for found in (*spent, everything)]
     assert heaviest == sorted(heaviest, reverse=True)

@@ -28,14 +28,14 @@ def test_garbage_is_an_error_or_valid_user_data(data: bytes) -> None:
     ("data", "message"),
     [
         ("0000", "cut short"),
-        ("ffffffff", "-1 is no length"),
+        ("ffffffff", "-1 is not a length"),
         ("7fffffff", "cut short"),
-        ("00000001 ffff", "-1 is no length"),
+        ("00000001 ffff", "-1 is not a length"),
         ("00000001 0001ff 00000000", "not UTF-8"),
         ("00000001 000174 00000001 ffffffff", "is negative"),
         ("00000002 000174 00000000 000174 00000000", "twice"),
-        ("00000000 00000005 00", "goes on after its end"),
-        ("00000000 fffffffe", "-2 is no generation"),
+        ("00000000 00000005 00", "has bytes after its end"),
+        ("00000000 fffffffe", "-2 is not a generation"),
     ],
 )
 def test_error_names_the_problem(data: str, message: str) -> None:

@@ -120,7 +120,7 @@ def test_error_of_a_mistyped_key_has_the_nearest_one(config: Path, toml: str, me
     config.write_text("[web]\ncolour = 1")
     with pytest.raises(
         ConfigurationError,
-        match=r": no such key; there are approvers, dagster_url, docs_url, header, token, url$",
+        match=r": no such key; known names: approvers, dagster_url, docs_url, header, token, url$",
     ):
         load_settings()
 

@@ -132,14 +132,16 @@ def _members(by_name: Any) -> dict[str, Member]:
 
 def _samples(snapshots: Any, layout: Problem, *, latest: bool) -> SampleSeries:
     if not isinstance(snapshots, list) or not snapshots:
-        raise InvalidProblemError(f"snapshots: {brief(snapshots)} is not a list with a snapshot")
+        raise InvalidProblemError(
+            f"snapshots: {brief(snapshots)} is not a list of at least one snapshot"
+        )
     at = np.array([_at(snapshot, place) for place, snapshot in enumerate(snapshots)])
     backwards = np.flatnonzero(np.diff(at) <= 0)
     if backwards.size:
         place = int(backwards[0]) + 1
         raise InvalidProblemError(
             f"snapshots[{place}].at: {brief(snapshots[place]['at'])} is not after "
-            f"{brief(snapshots[place - 1]['at'])}: snapshots ascend"
+            f"{brief(snapshots[place - 1]['at'])}: order snapshots by time"
         )
     last = len(snapshots) - 1
     names = list(layout.members)
@@ -180,7 +182,9 @@ def _read_offsets(values: Any, offsets: Int64, layout: Problem, where: str, *, e
             for partition, value in enumerate(row):
                 wrong = type(value) is not int or not 0 <= value <= _LARGEST_OFFSET
                 if value is not None and wrong:
-                    raise InvalidProblemError(f"{topic}[{partition}]: {brief(value)} is no offset")
+                    raise InvalidProblemError(
+                        f"{topic}[{partition}]: {brief(value)} is not an offset"
+                    )
             offsets[place] = [NONE if value is None else value for value in row]
         else:
             offsets[place] = row
@@ -200,7 +204,9 @@ def _read_owners(
         if set(map(type, row)) != {str}:
             for partition, name in enumerate(row):
                 if name is not None and not isinstance(name, str):
-                    raise InvalidProblemError(f"{topic}[{partition}]: {brief(name)} is no member")
+                    raise InvalidProblemError(
+                        f"{topic}[{partition}]: {brief(name)} is not a member"
+                    )
         for name in dict.fromkeys(row):
             if name is not None:
                 numbers.setdefault(name, len(numbers))

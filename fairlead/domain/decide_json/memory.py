@@ -77,7 +77,7 @@ def recalled(
     """
     try:
         if memory["format"] != _FORMAT:
-            raise InvalidProblemError("memory.format: another one")
+            raise InvalidProblemError("memory.format: is not supported")
         known = capacities_of(memory["members"], series)
         foreign = known and known.keys().isdisjoint(series.members)
         costs = memory.get("costs", {})
@@ -88,7 +88,7 @@ def recalled(
         if foreign or not _matches(memory.get("sample"), series, problem):
             raise InvalidProblemError("memory: belongs to another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise InvalidProblemError("memory: is not consistent") from error
+        raise InvalidProblemError("memory: is inconsistent") from error
     return known, plans, costs
 
 
@@ -108,7 +108,7 @@ def capacities_of(by_name: Any, series: SampleSeries) -> dict[str, Capacity]:
         )
         speed, measured = value["records_per_s"], value["measured"]
         if type(speed) not in (int, float) or not 0 <= speed <= LARGEST_RATE:
-            raise InvalidProblemError(f"{where}.records_per_s: {brief(speed)} is no rate")
+            raise InvalidProblemError(f"{where}.records_per_s: {brief(speed)} is not a rate")
         if not isinstance(measured, bool):
             raise InvalidProblemError(f"{where}.measured: {brief(measured)} is not true or false")
         at = moment(value["at"], f"{where}.at")
@@ -136,10 +136,12 @@ def moment(text: Any, where: str) -> float:
         at = datetime.fromisoformat(text if str(text).isprintable() else "")
     except (TypeError, ValueError):
         raise InvalidProblemError(
-            f"{where}: {brief(text)} is no time, such as 2026-03-02T00:00:00+00:00"
+            f"{where}: {brief(text)} is not a time such as 2026-03-02T00:00:00+00:00"
         ) from None
     if at.tzinfo is None:
-        raise InvalidProblemError(f"{where}: {brief(text)} has no time zone, such as +00:00")
+        raise InvalidProblemError(
+            f"{where}: {brief(text)} has no time zone: add one, such as +00:00"
+        )
     return at.timestamp()
 
 

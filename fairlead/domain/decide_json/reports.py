@@ -58,7 +58,7 @@ def reports_of(
             who, at = numbers.get(name), f"{where}.consumers.{name}"
             check_keys(an_object(row, at), _CONSUMER_KEYS, required=("token", "at"), where=f"{at}.")
             if not isinstance(row["token"], str):
-                raise InvalidProblemError(f"{at}.token: {brief(row['token'])} is no text")
+                raise InvalidProblemError(f"{at}.token: {brief(row['token'])} is not a string")
             moment(row["at"], f"{at}.at")
             _number(row.get("calls"), f"{at}.calls")
             if who is None:
@@ -119,5 +119,5 @@ def _number(value: Any, where: str) -> float:
     if value is None:
         return np.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidProblemError(f"{where}: {brief(value)} is no number")
+        raise InvalidProblemError(f"{where}: {brief(value)} is not a number")
     return float(value) if -_LARGEST <= value <= _LARGEST else np.nan
