@@ -99,6 +99,6 @@ def read_secrets(text: str | None) -> tuple[bytes, ...]:
     if any(len(secret) < _SHORTEST for secret in secrets):
         raise ConfigurationError(
             f"group_secret: each secret (separate several by commas) needs {_SHORTEST} bytes "
-            "or more. Draw one: openssl rand -base64 32. Leave the option out for none"
+            "or more. Create one: openssl rand -base64 32. Without the option, no secret is used"
         )
     return secrets

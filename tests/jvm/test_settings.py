@@ -45,7 +45,7 @@ def test_one_setting_suffices_and_more_are_valid(checks: Checks, configs: dict[s
     [
         ("fairlead_public_keys", "", "is empty"),
         ("fairlead_public_keys", "no key", "is not written as id:base64"),
-        ("fairlead_public_keys", "a:AAAA", "is no Ed25519 key"),
+        ("fairlead_public_keys", "a:AAAA", "is not an Ed25519 key"),
         ("fairlead_public_keys", f"{PUBLIC},{SIGNER.private_text()}", "holds a private key"),
         ("fairlead_public_keys", f"{PUBLIC},{PUBLIC}", "twice"),
         ("fairlead_public_keys", f"{PUBLIC},", "is empty"),

@@ -69,8 +69,8 @@ def lags_in_time(
         known = fetched.result(timeout_s)
     except Exception as error:  # noqa: BLE001 - the group is assigned after any error
         late = isinstance(error, FutureTimeoutError)
-        why = f"not within {timeout_s:.0f} s" if late else f"{error!r}"
-        log.warning("Lags are unknown (%s): assigning as if there were none", why)
+        why = f"no answer within {timeout_s:.0f} s" if late else f"{error!r}"
+        log.warning("Lags are unknown (%s): assigning as if every lag were 0", why)
     return {
         topic: [known.get((topic, partition), 0) for partition in range(count)]
         for topic, count in partition_counts.items()

@@ -119,7 +119,9 @@ class DirectRule:
             try:
                 claim = decode(bytes(member.user_data or b""))
             except InvalidProblemError as error:
-                log.warning("Member %s: its claims are ignored: %s", member.member_id, error)
+                log.warning(
+                    "Member %s: its claims to partitions are ignored: %s", member.member_id, error
+                )
         return Member(
             sorted(set(member.topics)),  # other clients may repeat topics and partitions
             owned={topic: sorted(set(owned)) for topic, owned in claim.owned.items()},

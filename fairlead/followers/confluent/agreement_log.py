@@ -153,7 +153,7 @@ class AgreementLog:
             if error is not None:
                 sent.note(error)
             elif offset is not None and 0 <= offset < read_to and (its := this()) is not None:
-                its.broken = f"it was created again: offset {offset} follows {read_to - 1}"
+                its.broken = f"the topic was created again: offset {offset} follows {read_to - 1}"
 
         try:
             self._producer.produce(
@@ -204,9 +204,11 @@ class AgreementLog:
             return
         count, now = len(described.partitions), topic_id(described)
         if partition_for_key(self._group, count) != self._partition.partition:
-            self.broken = f"it has grown to {count} partitions, and the group's is another one now"
+            self.broken = (
+                f"the topic has grown to {count} partitions, and the group's partition has changed"
+            )
         elif now != self.identity:
-            self.broken = f"it was created again: its id is {now}, and was {self.identity}"
+            self.broken = f"the topic was created again: its id is {now}, and was {self.identity}"
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
         """Return the number of partitions of a topic; None: unknown."""
@@ -325,7 +327,7 @@ class KafkaCoordinationTopic:
         if "compact" in policy:
             raise ConfigurationError(
                 f"The coordination topic {self.name} has cleanup.policy={policy}: "
-                "compaction would remove the record that decides. Change it: "
+                "compaction would remove assignment records. Change it: "
                 + alter_topic(self.name, "cleanup.policy=delete")
             )
 
@@ -354,8 +356,8 @@ class KafkaCoordinationTopic:
                     f"--config {key}={value}" for key, value in COORDINATION_TOPIC_CONFIG.items()
                 )
                 raise ConfigurationError(
-                    f"The coordination topic {self.name} does not exist and may not be "
-                    f"created. Create it: kafka-topics.sh --create "
+                    f"The coordination topic {self.name} does not exist, and this client "
+                    f"may not create it. Create it: kafka-topics.sh --create "
                     f"--topic {shell_quote(self.name)} "
                     f"--partitions {COORDINATION_PARTITIONS} {config}"
                 ) from error

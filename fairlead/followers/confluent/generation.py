@@ -33,7 +33,7 @@ _LONGEST_S: Final = 4.0
 #: Seconds. A member that has not read the plan topic to its end waits at most this time plus
 #: `read_timeout_s` for an assignment record.
 _AFTER_PLANS_S: Final = 2.0
-_UNREAD: Final = "its announcement was not read again"
+_UNREAD: Final = "its announcement was not read back"
 _INTERRUPTED: Final = "sending it was interrupted"
 #: Maximum number of records in a `Backlog`.
 _MOST_RECORDS: Final = 10_000

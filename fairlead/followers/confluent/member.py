@@ -602,16 +602,16 @@ class FollowingMember:
         if agreement_log is not None and listener.works and agreement_log.broker_assigns(REQUEST_S):
             return BROKER_ASSIGNS
         if self._now() < self._silent_until:
-            return "the agreement round before this one was given up"
+            return "the previous agreement round was abandoned"
         if not self._backlog.whole:
-            return "the log has more records than can be kept"
+            return "the coordination topic has more records than this member keeps"
         if (
             agreement_log is None
             or agreement_log is not self._heard_through
             or not listener.confirmed
         ):
             return listener.problem or "the log was not read before this member joined"
-        return "the others did not wait for this member" if round_.over else None
+        return "the other members did not wait for this member" if round_.over else None
 
     def _own(self, generation: Generation, verdict: Verdict) -> None:
         """Own the partitions in a round's verdict, unless the client's generation has ended."""
@@ -673,7 +673,9 @@ class FollowingMember:
     def _settle_without(self, generation: Generation, verdict: Verdict, where: str) -> State:
         """Handle a round that ended without this member; return the state to enter."""
         reason = (
-            generation.reason or self._listener.problem or "the others did not wait for this member"
+            generation.reason
+            or self._listener.problem
+            or "the other members did not wait for this member"
         )
         if generation.share is RangeShare.ABANDONED:
             state = State.WITHOUT

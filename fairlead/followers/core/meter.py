@@ -69,9 +69,11 @@ class ReportedWork:
 
     def __str__(self) -> str:
         paused = f", {self.paused} partitions paused" if self.paused else ""
-        unknown = ", several tasks take records: no times" if self.several_at_a_time else ""
+        unknown = (
+            ", times unknown because several tasks take records" if self.several_at_a_time else ""
+        )
         if self.passes_on:
-            unknown = ", threads or tasks process records: no times"
+            unknown = ", times unknown because threads or tasks process records"
         return f"{self.records:,} records, busy {self.busy_share:.0%} of the time{paused}{unknown}"
 
 

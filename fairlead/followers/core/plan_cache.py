@@ -119,7 +119,7 @@ class PlanCache:
         if verified.identity.rank > seen.rank or (again and self.state.plan is None):
             self._replace(verified, record)
         elif verified.identity.rank == seen.rank and verified.identity.sha256 != seen.sha256:
-            self._skip(record, f"Version {seen.version} is known with other bytes")
+            self._skip(record, f"Version {seen.version} was read before with other bytes")
         elif verified.identity.rank == seen.rank:
             self._extend(verified.lease_until)
 
@@ -162,6 +162,8 @@ class PlanCache:
             self._group,
             record.offset,
             problem,
-            f"Version {plan.version} stays" if plan else "There is no earlier plan to keep",
+            f"Version {plan.version} stays in force"
+            if plan
+            else "There is no earlier plan to keep",
         )
         self.state = replace(self.state, problem=problem, skipped=self.state.skipped + 1)

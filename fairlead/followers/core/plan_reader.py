@@ -177,7 +177,7 @@ class PlanReader:
         try:
             problem = self._connect() if self._source is None else self._read_on(read_s)
         except Exception as error:  # noqa: BLE001 - the consumer continues after any error
-            problem = f"{type(error).__name__}: {error}; the last valid plan stays"
+            problem = f"{type(error).__name__}: {error}; the last valid plan stays in force"
         if problem is None:
             return 0.0
         self._disconnect()

@@ -96,7 +96,7 @@ def idle_reason(plan: PlanDocument | None, name: str) -> str:
         The member's `group.instance.id`, or its `client.id` if the member is not static.
     """
     if plan is None:
-        return "range gives it nothing: each topic has fewer partitions than members that read it"
+        return "range gives it no partitions: each topic has fewer partitions than readers"
     share = plan.members.get(name)
     if share is None:
         return (

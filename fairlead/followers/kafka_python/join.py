@@ -67,7 +67,11 @@ def _drop_outdated(coordinator: Any) -> None:
         if coordinator._rebalance_protocol == RebalanceProtocol.EAGER:  # noqa: SLF001 - as above
             _forget_positions(subscription)
         return
-    log.info("Group %s: dropped while joining; lost %s", coordinator.group_id, had)
+    log.info(
+        "Group %s: removed from the group while joining; lost partitions %s",
+        coordinator.group_id,
+        had,
+    )
     subscription.assign_from_subscribed([])
 
     async def call_listener() -> None:

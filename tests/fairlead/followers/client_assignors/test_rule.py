@@ -40,7 +40,7 @@ def test_unreadable_claims_are_ignored(caplog: pytest.LogCaptureFixture) -> None
     with caplog.at_level(logging.WARNING):
         shares = sticky().assign([JoinedMember("a", ["t"], b"\x00\xff")], {"t": 1})
     assert shares == {"a": {"t": [0]}}
-    assert "Member a: its claims are ignored" in caplog.text
+    assert "Member a: its claims to partitions are ignored" in caplog.text
 
 
 NUMBERS = st.integers(0, 4) | st.integers(0, 2**31 - 1)

@@ -84,7 +84,7 @@ final class BrokerReader extends LogTail {
     String problem() {
         int groups = dropped.size();
         return problem != null || groups == 0 ? problem
-            : "what the topics say of " + groups + " groups is dropped: all plans may take "
+            : "the plans or members of " + groups + " groups are dropped: all plans together may take "
                 + MOST_BYTES + " bytes of memory";
     }
 
@@ -109,7 +109,7 @@ final class BrokerReader extends LogTail {
 
     @Override
     void failed(String reason) {
-        LOG.info("Plans are not read at the moment, trying again: {}; what is known stays", reason);
+        LOG.info("Cannot read plans, trying again: {}; plans that were read stay in force", reason);
         problem = reason;
     }
 

@@ -49,7 +49,7 @@ final class Fallback {
                 ConsumerPartitionAssignor.getAssignorInstances(List.of(type), new HashMap<>(configs)).get(0));
         } catch (KafkaException error) {
             throw new ConfigException(Settings.FALLBACK, name,
-                "no assignor: give range, " + String.join(", ", new TreeMap<>(NAMED).keySet())
+                "not an assignor: use range, " + String.join(", ", new TreeMap<>(NAMED).keySet())
                     + ", or a class (" + error.getMessage() + ")");
         }
     }

@@ -223,7 +223,7 @@ final class Follower implements FollowerStatusMBean {
                 Thread.sleep(RETRY_MS);
             }
         } catch (InterruptedException error) {
-            LOG.debug("Group {}: interrupted while asking for a rebalance", group);
+            LOG.debug("Group {}: interrupted while requesting a rebalance", group);
         } finally {
             synchronized (this) {
                 triggering = false;
@@ -251,7 +251,7 @@ final class Follower implements FollowerStatusMBean {
     /** Returns why a member has no partitions, as {@code fairlead/followers/core/status.py} does. */
     private static String idleReason(PlanDocument plan, String name) {
         if (plan == null) {
-            return "the fallback gives it nothing: each topic has fewer partitions than members that read it";
+            return "the fallback gives it no partitions: each topic has fewer partitions than readers";
         }
         String version = "plan version " + plan.version();
         PlanDocument.Share share = plan.members().get(name);

@@ -60,7 +60,7 @@ final class Json {
         Object value = json.value(0);
         json.skipSpace();
         if (json.at < text.length()) {
-            throw json.wrong("something stands behind the value");
+            throw json.wrong("there is text after the value");
         }
         return value;
     }
@@ -128,7 +128,7 @@ final class Json {
             skipSpace();
             Object value = value(depth + 1);
             if (found.containsKey(name)) {
-                throw wrong("a name stands twice in one object");
+                throw wrong("a name occurs twice in one object");
             }
             found.put(name, value);
         }
@@ -160,11 +160,11 @@ final class Json {
                 return found.toString();
             }
             if (one < ' ') {
-                throw wrong("a control character stands in a text");
+                throw wrong("a string contains a control character");
             }
             found.append(one == '\\' ? escaped() : one);
         }
-        throw wrong("a text does not end");
+        throw wrong("a string does not end");
     }
 
     private char escaped() throws InvalidPlanException {

@@ -163,7 +163,7 @@ abstract class LogTail {
                 tick();
             }
         } catch (InterruptedException error) {
-            LOG.debug("Reading {} goes on although it was interrupted", topics);
+            LOG.debug("Reading {} continues although it was interrupted", topics);
         } catch (RuntimeException error) {
             LOG.warn("Reading {} continues after an error", topics, error);
         }
@@ -216,7 +216,7 @@ abstract class LogTail {
             }
             if (System.nanoTime() - lookAt >= 0) {
                 if (!shape(describe(admin)).equals(shape(known))) {
-                    return "a topic has come, has grown, was created again, or is gone";
+                    return "a topic was created, grew, or was deleted";
                 }
                 lookAt = System.nanoTime() + everyNanos;
             }

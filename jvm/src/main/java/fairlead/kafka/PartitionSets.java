@@ -42,7 +42,7 @@ final class PartitionSets {
             free = last + 1;
         }
         if (end < text.length()) {
-            throw new InvalidPlanException(quoted(text) + " is no set of partition ranges such as '0-3,7'");
+            throw new InvalidPlanException(quoted(text) + " is not a set of partition ranges such as '0-3,7'");
         }
         return Arrays.copyOf(found, size);
     }

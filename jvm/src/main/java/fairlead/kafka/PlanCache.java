@@ -62,7 +62,7 @@ final class PlanCache {
                 verified.plan() != null ? "read" : "was withdrawn", offset);
             state = state.withRecord(verified.plan(), verified.identity(), verified.leaseUntil());
         } else if (rank == 0 && !verified.identity().sha256().equals(state.seen().sha256())) {
-            skip(offset, "Version " + state.seen().version() + " is known with other bytes");
+            skip(offset, "Version " + state.seen().version() + " was read before with other bytes");
         } else if (rank == 0) {
             extend(verified);
         }
@@ -87,7 +87,7 @@ final class PlanCache {
     private void skip(long offset, String problem) {
         LOG.warn("Group {}: the plan record at offset {} is skipped: {}. {}", group, offset, problem,
             state.plan() != null
-                ? "Version " + state.plan().version() + " stays"
+                ? "Version " + state.plan().version() + " stays in force"
                 : "There is no earlier plan to keep");
         state = state.skipping(problem);
     }

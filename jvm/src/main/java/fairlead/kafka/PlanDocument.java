@@ -132,7 +132,8 @@ record PlanDocument(
             Integer count = counts.get(entry.getKey());
             if (count == null || !(entry.getValue() instanceof String text)) {
                 throw new InvalidPlanException(
-                    "members." + name + ": topic '" + entry.getKey() + "' has no partition count, or no text");
+                    "members." + name + ": topic '" + entry.getKey()
+                        + "' has no partition count, or its partitions are not a string");
             }
             ranges.put(entry.getKey(), PartitionSets.parse(text, count));
         }
@@ -147,7 +148,7 @@ record PlanDocument(
         for (String topic : ranges.keySet()) {
             if (!read.contains(topic)) {
                 throw new InvalidPlanException(
-                    "members." + name + " owns partitions of '" + topic + "', which it does not read");
+                    "members." + name + " owns partitions of '" + topic + "', to which it does not subscribe");
             }
         }
         return new Share(topics, ranges);
@@ -193,7 +194,7 @@ record PlanDocument(
     private static String text(Map<String, Object> raw, String key) throws InvalidPlanException {
         Object value = raw.get(key);
         if (!(value instanceof String text) || text.isEmpty()) {
-            throw new InvalidPlanException(key + " is not a text");
+            throw new InvalidPlanException(key + " is not a string");
         }
         return text;
     }

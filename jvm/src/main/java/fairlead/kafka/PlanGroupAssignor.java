@@ -57,7 +57,7 @@ public final class PlanGroupAssignor implements ConsumerGroupPartitionAssignor, 
             return decision.assignment();
         } catch (Throwable error) { // an exception would fail the members' heartbeats
             if (reader.metrics.failed(error)) {
-                LOG.error("Deciding on a group failed: targets stay. This is a bug", error);
+                LOG.error("The target assignment of a group stays, because computing it failed. This is a bug", error);
             }
             return unchanged(group, topics);
         }

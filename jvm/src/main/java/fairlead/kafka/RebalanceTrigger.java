@@ -98,10 +98,10 @@ final class RebalanceTrigger {
             return Outcome.NEEDLESS;
         } catch (Exception | LinkageError error) {
             if (error.toString().equals(knownProblem)) {
-                LOG.debug("Group {}: still could not ask for a rebalance: {}", group, knownProblem);
+                LOG.debug("Group {}: still could not request a rebalance: {}", group, knownProblem);
             } else {
                 knownProblem = error.toString();
-                LOG.warn("Group {}: could not ask for a rebalance: {}", group, knownProblem);
+                LOG.warn("Group {}: could not request a rebalance: {}", group, knownProblem);
             }
             return Outcome.FAILED;
         }

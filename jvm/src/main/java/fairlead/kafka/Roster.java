@@ -34,7 +34,7 @@ record Roster(String group, long epoch, Map<String, String> names, Map<Uuid, Str
         long epoch = VerifiedRecord.checkHeaders(found, value, group, 0, origin, signatures);
         Map<String, Object> raw = PlanDocument.object(Json.parse(value), "the record of a group's members");
         if (!group.equals(raw.get("group")) || !"members".equals(raw.get("kind"))) {
-            throw new InvalidPlanException("The record names no members of '" + group + "'");
+            throw new InvalidPlanException("The record has no members of group '" + group + "'");
         }
         Map<Uuid, String> topics = new HashMap<>();
         for (Map.Entry<String, String> topic : texts(raw.get("topics"), "topics").entrySet()) {
@@ -50,7 +50,7 @@ record Roster(String group, long epoch, Map<String, String> names, Map<Uuid, Str
         Map<String, String> found = new HashMap<>();
         for (Map.Entry<String, Object> entry : PlanDocument.object(value, what).entrySet()) {
             if (!(entry.getValue() instanceof String text) || text.isEmpty()) {
-                throw new InvalidPlanException(what + ": a value is no text");
+                throw new InvalidPlanException(what + ": a value is not a string");
             }
             found.put(entry.getKey(), text);
         }

@@ -29,7 +29,7 @@ final class Settings {
             return otherwise;
         }
         if (value.toString().trim().isEmpty()) {
-            throw new ConfigException(name + " is empty: is a variable not set? Leave it out for none");
+            throw new ConfigException(name + " is empty: is a variable not set? Remove the option to use none");
         }
         return value.toString().trim();
     }

@@ -41,15 +41,15 @@ final class Signatures {
             return null;
         }
         if (publicKeys.contains(PRIVATE)) {
-            throw wrong("holds a private key, which must not be here: it is the planner's secret, "
-                + "kafka.private_key. Draw a new pair, and give consumers its public key alone");
+            throw wrong("contains a private key, the planner's secret kafka.private_key. "
+                + "Generate a new pair, and give consumers only its public key");
         }
         Signatures signatures = new Signatures();
         for (String part : publicKeys.split(",", -1)) {
             String text = part.trim();
             int colon = text.indexOf(':');
             if (colon < 1 || colon == text.length() - 1) {
-                throw wrong("is empty, or a key is not written as id:base64. Leave it out for none");
+                throw wrong("is empty, or a key is not written as id:base64. Remove the option to use no key");
             }
             String id = text.substring(0, colon);
             if (signatures.keys.put(id, key(id, text.substring(colon + 1))) != null) {
@@ -67,7 +67,7 @@ final class Signatures {
             }
             return KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(der));
         } catch (GeneralSecurityException error) {
-            throw wrong("has a key '" + id + "' that is no Ed25519 key in SPKI DER");
+            throw wrong("has a key '" + id + "' that is not an Ed25519 key in SPKI DER");
         }
     }
 
@@ -80,7 +80,7 @@ final class Signatures {
         PublicKey key = keys.get(keyId);
         if (key == null) {
             throw new InvalidPlanException(
-                "it is signed with key '" + keyId + "'; trusted are " + String.join(", ", keys.keySet()));
+                "it is signed with key '" + keyId + "'; the trusted keys are " + String.join(", ", keys.keySet()));
         }
         boolean holds;
         try {

@@ -38,7 +38,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         String kind = text(found, "kind");
         if (!kind.equals("plan") && !kind.equals("withdrawn")) {
             throw new InvalidPlanException(
-                "The record is of kind '" + kind + "', which this version does not know");
+                "The record is of kind '" + kind + "', which this version does not support");
         }
         int version = (int) positive(found, "version", Integer.MAX_VALUE);
         long epoch = checkHeaders(found, value, group, version, origin, signatures);
@@ -79,7 +79,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         }
         if (!plan.group().equals(group)) {
             throw new InvalidPlanException(
-                "The plan is for group '" + plan.group() + "', but stands under the key '" + group + "'");
+                "The plan is for group '" + plan.group() + "', but its key is '" + group + "'");
         }
         return plan;
     }
@@ -89,7 +89,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         int version = PlanDocument.count(raw.get("version"), "the withdrawn version");
         if (!group.equals(raw.get("group")) || !"withdrawn".equals(raw.get("kind")) || version == 0) {
             throw new InvalidPlanException(
-                "The record of a withdrawal is none of a version of '" + group + "'");
+                "The withdrawal record has no version of '" + group + "'");
         }
         return version;
     }
@@ -114,7 +114,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
             throw new InvalidPlanException("The record is not signed");
         }
         if (found.getOrDefault("cluster", none).length == 0 || found.getOrDefault("log", none).length == 0) {
-            throw new InvalidPlanException("The record is signed without a cluster and log");
+            throw new InvalidPlanException("The record is signed, but lacks the headers cluster and log");
         }
         byte[] signature = Signatures.decode(
             new String(found.get("signature"), StandardCharsets.ISO_8859_1));
