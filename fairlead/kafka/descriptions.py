@@ -25,8 +25,8 @@ REBALANCING: Final = frozenset(
 )
 #: The protocol type of all consumer groups; not the group type `consumer` (KIP-848).
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
-_ABSENT: Final = "The group does not exist (any more)"
-_UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions are not settled"
+_ABSENT: Final = "The group does not exist or was deleted"
+_UNSETTLED: Final = "The group is rebalancing ({}): its members' partitions may still change"
 _NOT_DESCRIBED: Final = "The coordinator does not describe the group: "
 #: Parts of kafka-python's error messages, and the problems they mean; the first match decides.
 _PROBLEMS: Final = {
@@ -140,12 +140,12 @@ def holds_up(names: Sequence[str]) -> str:
     Examples
     --------
     >>> holds_up(["a", "b"])
-    'it waits for a, b to give partitions up: if they keep them for two heartbeats, restart them'
+    'it waits for a, b to give up partitions: restart members that keep them for two heartbeats'
     """
     who = listed(names, at_most=3)
     return (
-        f"it waits for {who} to give partitions up: if they keep them for two heartbeats, "
-        "restart them"
+        f"it waits for {who} to give up partitions: restart members that keep them for two "
+        "heartbeats"
     )
 
 

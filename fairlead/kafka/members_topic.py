@@ -69,7 +69,9 @@ class MembersTopic(CompactedTopic):
                         verifier=verifier,
                     )
                 except InvalidPlanError as error:
-                    log.warning("Topic %s, group %s: %s; it is sent again", self.name, group, error)
+                    log.warning(
+                        "Topic %s, group %s: %s; sending the record again", self.name, group, error
+                    )
         return known
 
     def send(self, memberships: Iterable[Membership], known: Known) -> None:

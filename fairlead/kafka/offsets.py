@@ -148,12 +148,12 @@ def log_offsets(
     topics = sorted(counts)
     firsts = np.concatenate(([0], np.cumsum([counts[topic] for topic in topics], dtype=np.int64)))
     partitions = [TopicPartition(topic, p) for topic in topics for p in range(counts[topic])]
-    report = phase(progress, "Read where {:,} of {:,} partitions begin")
+    report = phase(progress, "Read the start offsets of {:,} of {:,} partitions")
     begin, begin_errors = _offsets(
         admin, reader, partitions, OFFSET_BEGINNING, timeout_s, report=report
     )
     ends_at = datetime.now(UTC)
-    report = phase(progress, "Read where {:,} of {:,} partitions end")
+    report = phase(progress, "Read the end offsets of {:,} of {:,} partitions")
     end, end_errors = _offsets(admin, reader, partitions, OFFSET_END, timeout_s, report=report)
     unreadable = dict(hidden)
     exists = dict(counts)

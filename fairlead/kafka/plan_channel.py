@@ -112,8 +112,10 @@ class PlanChannel:
         self._in_transaction = False
         # Connect first: otherwise the producer needs half a second more to find its coordinator.
         connect = partial(self._producer.list_topics, self._topic)
-        self._call("cannot be opened", connect, self._timeout_s)
-        self._call("cannot be opened", self._producer.init_transactions, self._timeout_s)
+        self._call("cannot be opened for writing", connect, self._timeout_s)
+        self._call(
+            "cannot be opened for writing", self._producer.init_transactions, self._timeout_s
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +174,7 @@ class PlanChannel:
             else:
                 offsets[(message.key() or b"").decode()] = message.offset() or 0
 
-        self._call("accepts no transaction", self._producer.begin_transaction)
+        self._call("cannot begin a transaction", self._producer.begin_transaction)
         self._in_transaction = True
         try:
             for record in batch:
@@ -192,7 +194,9 @@ class PlanChannel:
             raise KafkaUnavailableError(f"Topic {self._topic}: {error}") from error
         if errors:
             self._give_up(errors, batch)
-        self._call("did not commit", self._producer.commit_transaction, self._timeout_s)
+        self._call(
+            "did not commit a transaction", self._producer.commit_transaction, self._timeout_s
+        )
         self._in_transaction = False
         return offsets
 
@@ -205,7 +209,7 @@ class PlanChannel:
         spoiled = cause is not None and cause.code() == KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
         if not spoiled and refused is None:
             raise self._failure(KafkaException(errors[0]), "did not accept a record")
-        self._call("cannot be left", self._producer.abort_transaction, self._timeout_s)
+        self._call("cannot abort a transaction", self._producer.abort_transaction, self._timeout_s)
         self._in_transaction = False
         if spoiled or refused is None:
             raise SpoiledTransactionError(errors[0].str())

@@ -174,7 +174,9 @@ class _Round:
         """Report the groups whose target assignments still differ from their plans."""
         for group in self.goals:
             if group not in self.done:
-                self._end(group, "its target was not reached in time; the next pass tries again")
+                self._end(
+                    group, "its consumers did not reach the plan in time; the planner tries again"
+                )
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
         """Describe the pending groups. Those that follow their plans, or cannot, are done."""

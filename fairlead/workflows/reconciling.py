@@ -248,7 +248,7 @@ def withdraw(
     if plan is None:
         raise PlanStateError(f"group {group} has no published plan to withdraw")
     wanted = [PublishRequest(group, plan.version, "withdrawn", reason=reason, actor=actor)]
-    unknown = {group: GroupError("the group was not described")}
+    unknown = {group: GroupError("Kafka has not described the group")}
     now = datetime.now(UTC)
     for result in reconcile(
         plans,
@@ -264,7 +264,7 @@ def withdraw(
         if result.action is Action.WITHDRAW:
             raise StalePlanError(f"group {group}: version {result.version}: {result.reason}")
     raise PlanStateError(
-        f"group {group}: another version is being published or withdrawn; the next pass finishes it"
+        f"group {group}: another version is being published or withdrawn; the planner finishes it"
     )
 
 
@@ -470,7 +470,7 @@ class _Pass:
         for entry in entries:
             answer = answers[entry.group]
             if isinstance(answer, str):
-                why = f"the topic {topic.name} does not accept it: {answer}"
+                why = f"the topic {topic.name} does not accept the record: {answer}"
                 refused[entry.group] = (entry, why)
             else:
                 sent[entry.group] = (entry, _record(entry, lock, entry.lease_until, answer))
@@ -507,7 +507,7 @@ class _Pass:
         if isinstance(described, LiveGroup):
             differing = "; ".join(differences_from(document, described))
             return Objection(differing, ends=True) if differing else None
-        error = described or GroupError("the group was not described")
+        error = described or GroupError("Kafka has not described the group")
         if isinstance(error, GroupAbsentError):
             return Objection("the group does not exist any more", ends=True)
         return Objection(str(error), passing=isinstance(error, GroupUnsettledError))

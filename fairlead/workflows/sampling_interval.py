@@ -62,7 +62,7 @@ def describe_cost(taken: Taken, settings: SamplingSettings) -> str:
     >>> taken = Taken(datetime(2026, 1, 1, tzinfo=UTC), 45.0, 10_000, 1_000_000)
     >>> describe_cost(taken, SamplingSettings())
     'Sampled 10,000 groups, 1,000,000 partitions, in 45.0 s; the next sample is due after 300 s,
-    not 60 s: sampling may take 15 % of the time (sampling.share), analysing 50 %'
+    not 60 s: sampling may take 15 % of the time (sampling.share), and analysis 50 %'
     """
     apart = interval(taken, settings)
     analysed = f", analysed them in {taken.analysed_s:.1f} s" if taken.analysed_s else ""
@@ -75,6 +75,6 @@ def describe_cost(taken: Taken, settings: SamplingSettings) -> str:
         return cost
     return (
         f"{cost}, not {settings.every.total_seconds():.0f} s: sampling may take "
-        f"{100 * settings.share:.0f} % of the time (sampling.share), analysing "
+        f"{100 * settings.share:.0f} % of the time (sampling.share), and analysis "
         f"{100 * _ANALYSING:.0f} %"
     )

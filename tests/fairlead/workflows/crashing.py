@@ -200,7 +200,7 @@ class Reaching(PlanTopic):
                 return answers
 
             def _call(self, what: str, call: Callable[..., object], *args: float) -> None:
-                if what == "did not commit":
+                if what == "did not commit a transaction":
                     reach("inside the send")
                 super()._call(what, call, *args)
 

@@ -150,6 +150,6 @@ def test_member_that_keeps_its_partitions_is_named(
             return bool([behind.member_id for behind in broker_view().behind] == ["keeps"])
 
         eventually(both_beat, "one waits for the other")
-        assert "it waits for keeps to give partitions up" in str(
+        assert "it waits for keeps to give up partitions" in str(
             gateway.live_groups([group])[group]
         )
