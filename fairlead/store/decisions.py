@@ -191,7 +191,7 @@ def set_aside(decision: Decision, why: str) -> StoredDecision:
         group=decision.group,
         snapshot_id=decision.snapshot_id,
         outcome="failed",
-        reason=f"group {shortened(decision.group)} is set aside: {why}",
+        reason=f"group {shortened(decision.group)} is skipped: {why}",
         plan=None,
         created=False,
     )

@@ -133,7 +133,7 @@ def _driver_url(text: str) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError):  # the port is not a number
         raise ConfigurationError(
-            "postgres.url is no database URL such as postgresql://user@host/database"
+            "postgres.url is not a database URL such as postgresql://user@host/database"
         ) from None  # the cause may repeat the URL
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise ConfigurationError(
@@ -196,7 +196,7 @@ def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exce
     where = place(url)
     if sqlstate in _NOT_MIGRATED:
         return ConfigurationError(
-            f"The database {where} is not at this version's schema ({message}): "
+            f"The database {where} does not have this version's schema ({message}): "
             "run `fairlead db upgrade`"
         )
     if sqlstate == _NOT_ALLOWED:
@@ -205,7 +205,7 @@ def _translated(error: Exception, cause: BaseException | None, url: URL) -> Exce
             " role: fairlead_planner, fairlead_approver, fairlead_web or fairlead_reader"
         )
     if sqlstate in _UNSTORABLE or (isinstance(cause, psycopg.DataError) and sqlstate is None):
-        return UnstorableError(f"Postgres does not accept it: {message}")
+        return UnstorableError(f"Postgres does not accept a value: {message}")
     if sqlstate in _NO_CHANGES:
         return StoreRefusesError(
             f"The database {where} accepts no changes ({message}): {_NO_CHANGES[sqlstate]}"

@@ -287,5 +287,5 @@ def _no_version(group: str, version: int | None) -> str:
         return f"group {group} has no plan yet; `fairlead history {shell_quote(group)}` shows why"
     return (
         f"group {group} has no version {version}; "
-        f"`fairlead plans list {shell_quote(group)}` lists what there is"
+        f"`fairlead plans list {shell_quote(group)}` lists its versions"
     )

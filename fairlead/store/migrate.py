@@ -66,8 +66,8 @@ def current(url: str) -> str | None:
         engine.dispose()
     if encoding != "UTF8":
         raise ConfigurationError(
-            f"The database {place(engine.url)} has the encoding {encoding}, which lacks characters:"
-            " make one with CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'"
+            f"The database {place(engine.url)} has the encoding {encoding}, which cannot store "
+            "all characters: make one with CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'"
         )
     if revision not in {None, *(script.revision for script in scripts.walk_revisions())}:
         raise ConfigurationError(

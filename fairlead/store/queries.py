@@ -34,8 +34,8 @@ def require_group(engine: Engine, group: str) -> None:
     statement = "SELECT 1 FROM fairlead_raw.consumer_group WHERE group_id = :group"
     if not read_rows(engine, statement, group=group):
         names = read_group_names(engine, limit=_NAMES)
-        advice = hint(group, names, "`fairlead groups` lists what there is")
-        raise GroupError(f"group {group}: nothing is stored of it{advice}")
+        advice = hint(group, names, "`fairlead groups` lists the known groups")
+        raise GroupError(f"group {group}: nothing is stored about it{advice}")
 
 
 def read_group_names(engine: Engine, prefix: str = "", *, limit: int) -> list[str]:

@@ -49,8 +49,8 @@ BEGIN
         RETURN NEW;
     END IF;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'group %: version % is not sent: a transaction that is % does not see freezes since it '
-            'began: use READ COMMITTED', NEW.group_id, NEW.version, current_setting('transaction_isolation')
+        RAISE EXCEPTION 'group %: version % is not sent: a transaction that is % does not see freezes that '
+            'were made after it began. Use READ COMMITTED', NEW.group_id, NEW.version, current_setting('transaction_isolation')
             USING ERRCODE = 'FL005';
     END IF;
     LOCK TABLE fairlead_raw.freeze_event IN ROW SHARE MODE;
@@ -97,7 +97,7 @@ BEGIN
         IF objection IS NOT NULL AND fairlead_raw.four_eyes_of(wanted) IS NOT NULL
             AND NOT (fairlead_raw.four_eyes_of(wanted) = 'proxy' AND fairlead.objection_to_pages() IS NULL)
         THEN
-            RAISE EXCEPTION '%: to unfreeze needs four eyes, as plans do: % % and cannot unfreeze',
+            RAISE EXCEPTION '%: unfreezing needs four eyes, as plans do: % % and cannot unfreeze',
                 what, session_user, objection USING ERRCODE = 'FL004';
         END IF;
         -- Without stored attempts, the planner does not wait: it sends the plans that were held back at once.

@@ -180,7 +180,7 @@ SET search_path = pg_catalog, pg_temp AS $$
     ORDER BY 2, 1
 $$;
 COMMENT ON FUNCTION fairlead.history_days IS
-    'The days (UTC) that are kept of each history, and their size on disk.';
+    'The stored days (UTC) of each history, with their size on disk.';
 
 -- Prunes one history per transaction, so that a reader of two histories and this function never wait for each
 -- other. Waits at most ten seconds for a lock, so that it does not hold up readers for long.

@@ -15,7 +15,7 @@ BEGIN
     IF TG_OP = 'DELETE' AND current_setting('fairlead.pruning', true) = 'on' THEN
         RETURN NULL;
     END IF;
-    RAISE EXCEPTION '%.% is written once: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
+    RAISE EXCEPTION 'rows of %.% are never changed: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
         USING ERRCODE = 'FL002';
 END $$;
 
@@ -97,7 +97,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
             AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)  -- a superuser is in every role
             THEN 'is a member of fairlead_planner'
         WHEN NOT pg_has_role(session_user, 'fairlead_approver', 'MEMBER')
-            THEN 'is no member of fairlead_approver'
+            THEN 'is not a member of fairlead_approver'
     END
 $$;
 
@@ -106,7 +106,7 @@ CREATE FUNCTION fairlead.objection_to_pages() RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
         WHEN (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) THEN 'is a superuser'
-        WHEN NOT pg_has_role(session_user, 'fairlead_web', 'MEMBER') THEN 'is no member of fairlead_web'
+        WHEN NOT pg_has_role(session_user, 'fairlead_web', 'MEMBER') THEN 'is not a member of fairlead_web'
         WHEN pg_has_role(session_user, 'fairlead_planner', 'MEMBER') THEN 'is a member of fairlead_planner'
         WHEN pg_has_role(session_user, 'fairlead_approver', 'MEMBER')
             THEN 'is a member of fairlead_approver'
@@ -161,7 +161,7 @@ BEGIN
     PERFORM fairlead_raw.lock_group(NEW.group_id);
     SELECT coalesce(max(version), 0) + 1 INTO next FROM fairlead_raw.plan WHERE group_id = NEW.group_id;
     IF NEW.version <> next OR NEW.state <> 'proposed' THEN
-        RAISE EXCEPTION 'group %: version % as % cannot be stored: the next is version %, proposed',
+        RAISE EXCEPTION 'group %: version % in state % cannot be stored: the next version is %, in state proposed',
             NEW.group_id, NEW.version, NEW.state, next USING ERRCODE = 'FL001';
     END IF;
     IF fairlead_raw.needs_four_eyes(NEW.group_id) THEN

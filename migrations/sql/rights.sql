@@ -71,7 +71,7 @@ DECLARE
     one regprocedure;
 BEGIN
     IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
-        RAISE NOTICE '% is no superuser: a superuser must revoke the rights in docs/trust.md', current_user;
+        RAISE NOTICE '% is not a superuser: a superuser must revoke the rights in docs/trust.md', current_user;
         RETURN;
     END IF;
     FOR one IN

@@ -43,7 +43,7 @@ BEGIN
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
     IF NOT (fairlead_raw.is_visible(actor) AND fairlead_raw.is_visible(proof)
             AND fairlead_raw.is_visible(reason)) THEN
-        RAISE EXCEPTION '%: to % needs a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
+        RAISE EXCEPTION '%: the step % needs a person, a proof and a reason', what, act USING ERRCODE = 'FL001';
     END IF;
     IF greatest(length(actor), length(proof)) > 200 THEN
         RAISE EXCEPTION '%: a person and a proof have 200 characters at most', what USING ERRCODE = 'FL001';
@@ -54,7 +54,7 @@ BEGIN
     END IF;
     PERFORM fairlead_raw.check_length(what, reason);
     IF act_as.group_id IS NULL AND act NOT IN ('freeze', 'unfreeze') THEN
-        RAISE EXCEPTION 'to % needs a group', act USING ERRCODE = 'FL001';
+        RAISE EXCEPTION 'the step % needs a group', act USING ERRCODE = 'FL001';
     END IF;
     -- Take a lock, so that two people who request the same at the same time are both counted.
     IF act_as.group_id IS NULL THEN
@@ -69,7 +69,7 @@ BEGIN
     IF act = 'unfreeze' AND version IS DISTINCT FROM (
         SELECT number FROM fairlead.freezes held WHERE held.group_id IS NOT DISTINCT FROM act_as.group_id)
     THEN
-        RAISE EXCEPTION '%: frozen or unfrozen since: open the page again', what
+        RAISE EXCEPTION '%: frozen or unfrozen by another person: open the page again', what
             USING ERRCODE = 'FL001';
     ELSIF act NOT IN ('freeze', 'unfreeze') THEN
         SELECT * INTO seen FROM fairlead_raw.plan
@@ -93,7 +93,7 @@ BEGIN
         ELSE fairlead_raw.four_eyes_of(act_as.group_id)
     END;
     IF needs = 'database' THEN
-        RAISE EXCEPTION '%: to % needs four eyes that the database sees: do it as a database user', what, act
+        RAISE EXCEPTION '%: the step % needs a second database user: it is not possible on a page', what, act
             USING ERRCODE = 'FL004';
     END IF;
     -- Rollbacks are sent even to frozen groups. Without this check, a version that was never followed could be
@@ -128,7 +128,7 @@ BEGIN
             CASE WHEN act_as.act IN ('rollback', 'withdraw') THEN 'asked' ELSE 'done' END)
     ON CONFLICT DO NOTHING RETURNING * INTO done;
     IF NOT FOUND THEN
-        RAISE EXCEPTION '%: this form was sent before', what USING ERRCODE = 'FL001';
+        RAISE EXCEPTION '%: this form was already sent', what USING ERRCODE = 'FL001';
     END IF;
     IF needs = 'proxy' AND act <> 'rollback' AND fairlead_raw.people_for(done) < 2 THEN
         UPDATE fairlead_raw.page_act kept SET outcome = 'agreed' WHERE kept.id = done.id RETURNING * INTO done;

@@ -26,7 +26,7 @@ class MemberCapacity(Base):
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
-        comment="Whether the member always had a backlog; false: a lower bound of its capacity."
+        comment="True: measured under a backlog; false: a lower bound of the member's capacity."
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
 
@@ -44,7 +44,7 @@ class GroupDiagnosis(Base):
     )
 
     group_id: Mapped[KnownGroup]
-    since: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was first found.")
+    since: Mapped[datetime] = mapped_column(primary_key=True, comment="When the diagnosis began.")
     until: Mapped[datetime | None] = mapped_column(
         comment="When another diagnosis followed; null: this is the present one."
     )
@@ -59,7 +59,9 @@ class GroupDiagnosis(Base):
     loss_s: Mapped[float | None]
     catch_up_s: Mapped[float | None]
     consumers_wanted: Mapped[int | None]
-    consumers_why: Mapped[str] = mapped_column(comment="Why this number, in a sentence.")
+    consumers_why: Mapped[str] = mapped_column(
+        comment="Reason for consumers_wanted, in a sentence."
+    )
     costs: Mapped[Any] = mapped_column(
         JSONB,
         comment="Processing time of a record relative to the usual: topic to partition to estimate,"
@@ -76,6 +78,6 @@ class GroupDiagnosis(Base):
     )
     call_reason: Mapped[str | None] = mapped_column(comment="The reason of the request.")
     called_since: Mapped[datetime | None] = mapped_column(
-        comment="When the same request was first made, without interruption."
+        comment="Since when each analysis has made the same request."
     )
     called_at: Mapped[datetime | None] = mapped_column(comment="When the request was last made.")

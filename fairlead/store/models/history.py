@@ -48,9 +48,9 @@ class Balance(MeasuredBalance, Base):
         primary_key=True, comment="When the assignment was read."
     )
     kind: Mapped[str] = mapped_column(primary_key=True, comment="observed or predicted.")
-    version: Mapped[Int32 | None] = mapped_column(comment="The plan that predicts it.")
+    version: Mapped[Int32 | None] = mapped_column(comment="The plan that predicts this balance.")
     snapshot_id: Mapped[str] = mapped_column(
-        primary_key=True, comment="The snapshot whose lag was weighed."
+        primary_key=True, comment="The snapshot whose lag was used."
     )
 
 
@@ -68,7 +68,7 @@ class PlanBalance(MeasuredBalance, Base):
     measured_at: Mapped[datetime] = mapped_column(comment="When the assignment was read.")
     kind: Mapped[str] = mapped_column(comment="observed, predicted or achieved.")
     version: Mapped[Int32] = mapped_column(comment="The plan.")
-    snapshot_id: Mapped[str] = mapped_column(comment="The snapshot whose lag was weighed.")
+    snapshot_id: Mapped[str] = mapped_column(comment="The snapshot whose lag was used.")
 
 
 class _Adoption:
@@ -141,7 +141,8 @@ class _Sample:
     )
     members: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="The members.")
     owner: Mapped[list[int]] = mapped_column(
-        ARRAY(SmallInteger), comment="Index in members, from 0, of each owner; -1: none."
+        ARRAY(SmallInteger),
+        comment="Index in members, from 0, of each partition's owner; -1: none.",
     )
     lag: Mapped[list[float]] = mapped_column(ARRAY(REAL))
     arrival_rate: Mapped[list[float]] = mapped_column(ARRAY(REAL))
@@ -205,14 +206,16 @@ class PartitionLagRow(Base):
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
     snapshot_at: Mapped[datetime] = mapped_column(
-        primary_key=True, comment="When it was measured; names the lag_snapshot."
+        primary_key=True, comment="When the lag was measured; key of lag_snapshot."
     )
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
     partition: Mapped[Int32] = mapped_column(primary_key=True, comment="The partition.")
     member: Mapped[str | None] = mapped_column(comment="The owner; null: none, or unknown.")
     begin_offset: Mapped[int | None] = mapped_column(comment="Log start offset.")
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")
-    committed_offset: Mapped[int | None] = mapped_column(comment="Null: nothing committed.")
+    committed_offset: Mapped[int | None] = mapped_column(
+        comment="The committed offset; null: none."
+    )
     lag: Mapped[int | None]
     lost: Mapped[int | None]
     lost_at: Mapped[datetime | None] = mapped_column(
@@ -223,5 +226,5 @@ class PartitionLagRow(Base):
     time_lag_s: Mapped[float | None]
     status: Mapped[str | None] = mapped_column(
         comment="OK, WARN, STALL, STOP, REWIND or DATA_LOSS; null: no member subscribes to the "
-        "topic any more, and its lag is not the group's."
+        "topic any more, so its lag does not count."
     )

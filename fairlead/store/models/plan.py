@@ -85,7 +85,9 @@ class Plan(Base):
     plan_id: Mapped[UUID] = mapped_column(unique=True, comment="The plan's id in its document.")
     state: Mapped[str] = mapped_column(server_default="proposed", comment="The plan's state.")
     assignor: Mapped[str] = mapped_column(comment="The assignor whose candidate was chosen.")
-    reason: Mapped[str] = mapped_column(comment="Why a plan, and why this candidate.")
+    reason: Mapped[str] = mapped_column(
+        comment="Why a plan is needed, and why this candidate was chosen."
+    )
     snapshot_id: Mapped[str] = mapped_column(comment="The snapshot the plan was made from.")
     snapshot_at: Mapped[datetime] = mapped_column(comment="When that snapshot was taken.")
     created_at: Mapped[datetime] = mapped_column(comment="When the plan was proposed.")
@@ -224,7 +226,7 @@ class OutboxRow(TopicRecord, Base):
     __table_args__ = _of_record()
 
     actor: Mapped[str | None] = mapped_column(
-        comment="The person who requested it; null: the planner."
+        comment="The person who requested the record; null: the planner."
     )
     reason: Mapped[str | None] = mapped_column(comment="Why the plan is withdrawn.")
 
@@ -250,7 +252,7 @@ class PlanPartition(Base):
     partition: Mapped[Int32] = mapped_column(primary_key=True, comment="Its partition.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
-        comment="Number of turns; it shows whether another publisher had a turn since.",
+        comment="Counts publishers: a changed number means that another one has written since.",
     )
 
 
@@ -385,8 +387,8 @@ class FreezeEvent(Base):
     frozen: Mapped[bool] = mapped_column(comment="Whether the group was frozen, or unfrozen.")
     at: Mapped[datetime] = mapped_column(comment="When.")
     reason: Mapped[str] = mapped_column(comment="Why.")
-    actor: Mapped[str] = mapped_column(comment="The person for whom it was done.")
-    database_user: Mapped[str] = mapped_column(comment="The database's user who did it.")
+    actor: Mapped[str] = mapped_column(comment="The person who requested it.")
+    database_user: Mapped[str] = mapped_column(comment="The database user who did it.")
 
 
 class PlanRegression(Base):

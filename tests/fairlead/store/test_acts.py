@@ -86,7 +86,7 @@ def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     act(web, freeze_of(None))
     for group in ("orders", None):
         number = next(freeze.number for freeze in read_freezes(web) if freeze.group == group)
-        with pytest.raises(PlanStateError, match="to unfreeze needs four eyes that the database"):
+        with pytest.raises(PlanStateError, match="the step unfreeze needs a second database user"):
             act(web, freeze_of(group, number))
     for who in ("kim", "lee", "max"):
         with pytest.raises(PlanStateError, match="to approve needs four eyes that the database"):
@@ -199,7 +199,7 @@ def test_login_with_other_rights_may_not_act_for_people(
     with pytest.raises(PlanStateError, match="is a superuser"):
         act(store.engine, wanted("approve", plan))
     reader = store_as(login("fairlead_reader")).engine
-    assert "is no member of fairlead_web" in (objection_to_pages(reader) or "")
+    assert "is not a member of fairlead_web" in (objection_to_pages(reader) or "")
     with pytest.raises(ConfigurationError, match="fairlead_web"):
         act(reader, wanted("approve", plan))
 

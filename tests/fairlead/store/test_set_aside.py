@@ -47,7 +47,7 @@ def test_open_approval_delays_only_its_group(
     with open_approval(login("fairlead_approver"), "g1"):
         stored = store.record_decisions(series)
         assert [plan.outcome for plan in stored] == ["plan", "failed", "plan"]
-        assert stored[1].reason.startswith("group g1 is set aside: another open transaction")
+        assert stored[1].reason.startswith("group g1 is skipped: another open transaction")
         assert [plan.version for plan in store.in_state("proposed")] == [2, 1, 2]
     again = store.record_decisions(series)
     assert [plan.created for plan in again] == [False, True, False]
@@ -127,7 +127,9 @@ def test_name_of_6000_characters_is_an_error_of_its_group(store: PlanStore, endl
     assert [plan.created for plan in stored] == [True, True, False, True]
     assert stored[2].outcome == "failed"
     name = shortened(ENDLESS) if endless == "group" else "odd"
-    assert stored[2].reason.startswith(f"group {name} is set aside: Postgres does not accept it: ")
+    assert stored[2].reason.startswith(
+        f"group {name} is skipped: Postgres does not accept a value: "
+    )
     assert store.known_groups() == list(GROUPS)
 
 
