@@ -245,7 +245,7 @@ def present_source() -> str:
     """Return the path of the settings file and the start of its SHA-256, as text."""
     path = _config_path()
     if not path.is_file():
-        return "variables and defaults"
+        return "environment variables and defaults"
     return f"{path}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
@@ -416,7 +416,7 @@ def origin() -> str:
     path = _config_path()
     if path.exists():
         return str(path)
-    return f"there is no {path} in {Path.cwd()}: using variables and defaults"
+    return f"there is no {path} in {Path.cwd()}: using environment variables and defaults"
 
 
 def set_by(key: str, variable: str) -> str:

@@ -35,7 +35,7 @@ def describe(snapshot: GroupSnapshot, groups: Sequence[str]) -> dict[str, Any]:
     return {
         "snapshot": snapshot.snapshot_id,
         "taken at": dg.MetadataValue.timestamp(snapshot.snapshot_at),
-        "spread (s)": round(snapshot.spread_s, 3),
+        "time taken (s)": round(snapshot.spread_s, 3),
         "groups": len(rows),
         "groups that cannot be planned": sum(
             row["why it cannot be planned"] is not None for row in rows

@@ -327,7 +327,7 @@ def why(
     group: Group,
     partition: Annotated[
         str | None,
-        typer.Argument(help="One of its partitions, as orders-7.", callback=known_text),
+        typer.Argument(help="A partition of the group, such as orders-7.", callback=known_text),
     ] = None,
     *,
     as_json: Json = False,
@@ -359,14 +359,16 @@ def why(
         say(*lines, f"  next: {step}", *(f"  its keys: `{command}`" for command in keys))
         return
     if moves:
-        print_table(moves, _MOVES_OF, title=f"{partition} of {group}: its moves")
+        print_table(moves, _MOVES_OF, title=f"{partition} of {group}: moves")
     else:
         say(f"{group}: no stored version moves {partition}")
     if now and (takes := time_per_record(now)):
         share = now["time_share"]
         who = f"{now['member']} takes" if now["member"] else "no owner:"
         of_time = figure("time_share").text(share)
-        of_all = "" if share is None else f"; the arriving records take {of_time} of its time"
+        of_all = (
+            "" if share is None else f"; the arriving records take {of_time} of one consumer's time"
+        )
         say(f"{who} {takes} for a record of {partition}{of_all}")
 
 

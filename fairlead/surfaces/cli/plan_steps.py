@@ -331,7 +331,7 @@ def print_plan(plan: Mapping[str, Any], *, stderr: bool = False) -> None:
         lines.append(f"  expires   {as_text(plan['expires_at'])} (UTC)")
     if plan["four_eyes"]:
         pages = "; or two people on pages" if plan["four_eyes"] == "proxy" else ""
-        needs = "four eyes: the approver is neither the proposer nor a planner"
+        needs = "four eyes: the approver must be neither the proposer nor a planner"
         lines.append(f"  needs     {needs}{pages}")
     say(*lines, *not_sent([plan]), err=stderr)
     if plan["moves"]:

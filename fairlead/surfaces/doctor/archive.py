@@ -42,7 +42,9 @@ def examine_archive(settings: Settings) -> Iterator[Finding]:
             f"{path}/{DAMAGED} has {plural(len(damaged), 'damaged file')}, the newest "
             f"{visible(damaged[-1])}: samples in them are not used"
         )
-        remedy = "delete them if you do not need them; Fairlead does after sampling.retention"
+        remedy = (
+            "delete them if you do not need them; Fairlead deletes them after sampling.retention"
+        )
         yield Finding("archive", "warning", detail, remedy)
     else:
         yield Finding("archive", "ok", f"samples are stored in {path}")

@@ -80,7 +80,7 @@ def _clock(ours: datetime, there: datetime) -> Finding:
     apart = abs(ours - there)
     detail = f"this machine and the database are {apart.total_seconds():.1f} s apart"
     if apart > _CLOCKS:
-        return Finding("clocks", "warning", detail, "set both by NTP")
+        return Finding("clocks", "warning", detail, "synchronise both clocks by NTP")
     return Finding("clocks", "ok", detail)
 
 
@@ -91,9 +91,9 @@ def _role(login: str, roles: Collection[str]) -> Finding:
         return Finding("role", "failed", detail, how)
     names = ", ".join(roles)
     if "fairlead_planner" not in roles:
-        detail = f"{login} is {names}: it may read and decide, but not plan or publish"
+        detail = f"{login} has {names}: it may read and decide, but not plan or publish"
         return Finding("role", "warning", detail)
-    return Finding("role", "ok", f"{login} is {names}")
+    return Finding("role", "ok", f"{login} has {names}")
 
 
 def _last_sample(engine: Engine) -> Finding:

@@ -135,8 +135,10 @@ class Acting:
     def _after(self, desk: Desk, act_id: UUID) -> Response:
         step = find_act(self._engine, act_id)
         if step is None:
-            raise HTTPException(404, "No step was taken with this form")
-        words = {"done": "Done", "agreed": "Noted", "asked": "Asked for", "refused": "Refused"}
+            raise HTTPException(
+                404, "No step with this id is known: the form was not sent, or was refused"
+            )
+        words = {"done": "Done", "agreed": "Noted", "asked": "Requested", "refused": "Refused"}
         version = step.version if step.sha256 else None
         about = Sheet(words[step.outcome], "", outcome(self._engine, step), step.group, version)
         return self._page(desk, about)

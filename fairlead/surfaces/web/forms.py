@@ -85,5 +85,5 @@ def asked_version(version: str | None) -> int | None:
     if version is None:
         return None
     if not re.fullmatch("[1-9][0-9]{0,8}", version):
-        raise HTTPException(400, "A version is a number, at least 1")
+        raise HTTPException(400, "version must be a whole number from 1")
     return int(version)

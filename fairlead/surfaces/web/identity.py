@@ -59,7 +59,9 @@ class ByHeader:
         secret = _only(headers, self._settings.secret_name)
         expected = self._settings.secret.get_secret_value().encode()
         if not hmac.compare_digest(secret, expected):
-            raise NotProvenError(f"{self._settings.secret_name} is not the secret of the settings")
+            raise NotProvenError(
+                f"{self._settings.secret_name} has another secret than web.header.secret"
+            )
         name = _only(headers, self._settings.name)
         if b"," in name:
             raise NotProvenError(f"{self._settings.name} has several names")
@@ -108,7 +110,9 @@ class ByToken:
         header = jwt.get_unverified_header(token)
         algorithm, key_id = header.get("alg"), header.get("kid")
         if algorithm not in self._settings.algorithms:
-            raise InvalidTokenError(f"it is signed by {algorithm!r}, not in web.token.algorithms")
+            raise InvalidTokenError(
+                f"it is signed by {algorithm!r}, which is not in web.token.algorithms"
+            )
         if "crit" in header:
             raise InvalidTokenError("it requires an extension")
         if not isinstance(key_id, str):

@@ -75,7 +75,7 @@ GAUGES: Final = (
         "fairlead_last_decision_timestamp_seconds",
         rows="last",
         column="decided_at",
-        text="When any group was last decided on.",
+        text="When the last decision on any group was made.",
         labels=(),
     ),
     Gauge(
@@ -162,28 +162,28 @@ GAUGES: Final = (
         "fairlead_group_plan_version",
         rows="plans",
         column="version",
-        text="Version of the published plan, and of the open one.",
+        text="Version of the published plan, and of the plan that waits.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_proposed_timestamp_seconds",
         rows="plans",
         column="proposed_at",
-        text="When that version was proposed.",
+        text="When the published or waiting version was proposed.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_decided_timestamp_seconds",
         rows="plans",
         column="decided_at",
-        text="When that version was approved; missing if it was not.",
+        text="When the published or waiting version was approved; missing if it was not.",
         labels=("group", "state"),
     ),
     Gauge(
         "fairlead_group_plan_expiry_timestamp_seconds",
         rows="plans",
         column="expires_at",
-        text="When that version expires; missing if it never does.",
+        text="When the published or waiting version expires; missing if it never does.",
         labels=("group", "state"),
     ),
     Gauge(
@@ -203,13 +203,15 @@ GAUGES: Final = (
         "fairlead_group_plan_regressions",
         rows="back_offs",
         column="times",
-        text="Plans in thirty days that were regressions, while the group is in back-off.",
+        text="Plans that caused a regression in thirty days; missing if the group is not in "
+        "back-off.",
     ),
     Gauge(
         "fairlead_group_plan_regression_ended_timestamp_seconds",
         rows="ended_regressions",
         column="ended_at",
-        text="When the last plan of thirty days that was a regression was replaced or withdrawn.",
+        text="When the last plan that caused a regression was replaced or withdrawn; missing after "
+        "thirty days.",
     ),
     Gauge(
         "fairlead_history_bytes",

@@ -166,7 +166,7 @@ def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
         "Roll back to",
         [
             _ROLLED_BACK.format(version=plan.version),
-            "It is refused if the group's members or partitions have changed since that version.",
+            "The rollback is refused if members or partitions have changed since that version.",
             _SOON,
             *_second(engine, "rollback", plan),
         ],
@@ -230,7 +230,7 @@ def outcome(engine: Engine, done: Acted) -> list[str]:
     verb = "roll back" if done.act == "rollback" else done.act
     who = f"{done.actor} requested to {verb} ({what}): {done.reason}."
     if done.outcome == "agreed":
-        return [who, "It takes two people: another person must request the same."]
+        return [who, "The step takes two people: another person must request the same."]
     if done.outcome == "asked":
         return [who, f"{_SOON} Then open this page again."]
     if done.answer is not None:
@@ -269,17 +269,21 @@ def _require(engine: Engine, plan: StoredPlan, state: str) -> None:
 
 def _second(engine: Engine, verb: Verb, plan: StoredPlan) -> list[str]:
     if plan.four_eyes == "database" and verb != "reject":
-        return ["It needs a second database user: it is not possible on a page."]
+        return ["This step needs a second database user, so it is not possible on a page."]
     if plan.four_eyes != "proxy":
         return []
     if verb == "rollback":
-        return ["It takes two people: you, and another person who approves the new version."]
-    return _agreed(engine, verb, plan.group, plan.version) or ["It takes two people."]
+        return ["This step takes two people: you, and another person who approves the new version."]
+    return _agreed(engine, verb, plan.group, plan.version) or ["This step takes two people."]
 
 
 def _agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[str]:
     people = sorted({act.actor for act in agreed(engine, verb, group, version)})
-    return [f"It takes two people: {listed(people)} has already requested it."] if people else []
+    return (
+        [f"This step takes two people: {listed(people)} has already requested it."]
+        if people
+        else []
+    )
 
 
 def _freezes_of(engine: Engine, group: str | None) -> list[Freeze]:

@@ -251,7 +251,9 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
     assert "  time per record: orders 10 ms, orders-1 30 ms\n" in text
     assert "  busy: orders-2 80.0 %, orders-3 67.0 %, orders-1 53.3 %\n" in text
     text = run(week, "why", "orders", "orders-1").output
-    assert "for a record of orders-1; the arriving records take 36.0 % of its time" in text
+    assert (
+        "for a record of orders-1; the arriving records take 36.0 % of one consumer's time" in text
+    )
 
 
 def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:

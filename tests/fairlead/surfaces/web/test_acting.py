@@ -136,7 +136,7 @@ def test_two_people_agree(desks: Desks) -> None:
     """A plan that needs two people is not approved by two spellings of one name."""
     query = "do=approve&group=payments&version=1"
     before, after = walk(desks, query)
-    assert "It takes two people." in before
+    assert "This step takes two people." in before
     assert "another person must request the same" in after
     before, _ = walk(desks, query, "KIM@EXAMPLE.COM")
     assert "kim@example.com has already requested it" in before
@@ -154,7 +154,7 @@ def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> N
     assert "act?do=reject" in review
     refused = desks.post("approve", "billing")
     assert refused.status == 409
-    assert "needs four eyes that the database sees: do it as a database user" in refused.text
+    assert "needs a second database user: it is not possible on a page" in refused.text
     assert desks.state("billing") == "proposed"
 
 

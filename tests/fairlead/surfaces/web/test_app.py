@@ -21,15 +21,15 @@ pytestmark = pytest.mark.postgres
 #: A valid group name with characters that have a meaning in HTML, URLs, templates and metrics.
 ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
 REFUSED = [
-    ("/review?group=nobody", 404, "group nobody: nothing is stored of it"),
+    ("/review?group=nobody", 404, "group nobody: nothing is stored about it"),
     ("/review?group=orders&version=9", 404, "group orders has no version 9"),
-    ("/review", 400, "Ask for a group"),
-    ("/review?group=%00", 400, "Ask for a group"),
-    ("/review?group=orders&version=two", 400, "A version is a number"),
-    ("/review?group=orders&version=0", 400, "A version is a number"),
-    ("/review?group=orders&version=99999999999", 400, "A version is a number"),
-    ("/group?group=nobody", 404, "group nobody: nothing is stored of it"),
-    ("/group", 400, "Ask for a group"),
+    ("/review", 400, "The address lacks a group"),
+    ("/review?group=%00", 400, "The address lacks a group"),
+    ("/review?group=orders&version=two", 400, "version must be a whole number"),
+    ("/review?group=orders&version=0", 400, "version must be a whole number"),
+    ("/review?group=orders&version=99999999999", 400, "version must be a whole number"),
+    ("/group?group=nobody", 404, "group nobody: nothing is stored about it"),
+    ("/group", 400, "The address lacks a group"),
     ("/nowhere", 404, "Not Found"),
     ("/act/", 404, "Not Found"),  # not a redirect, which would use the request's Host header
 ]
@@ -161,7 +161,7 @@ def test_group_has_its_own_page(served: str) -> None:
     assert page.count('role="img"') == 11
     assert "usual kind" not in text
     takes = "<bdi>orders-3</bdi> takes 30 ms for a record of <bdi>orders-1</bdi>"
-    assert f"{takes}; the arriving records take 36.0 % of its time." in text
+    assert f"{takes}; the arriving records take 36.0 % of one consumer's time." in text
     work = text[text.index('<section id="work">') : text.index('<section id="time">')]
     assert re.search(r"orders-1</bdi></a></th>.*30 ms</td>.*36.0 %</td></tr>", work)
     assert re.search(r"orders-2</bdi></th>.*80.0 %</td></tr>", work)
