@@ -93,7 +93,7 @@ BEGIN
         ELSE fairlead_raw.four_eyes_of(act_as.group_id)
     END;
     IF needs = 'database' THEN
-        RAISE EXCEPTION '%: the step % needs a second database user: it is not possible on a page', what, act
+        RAISE EXCEPTION '%: the step % needs a second database user: take it in SQL or at the command line', what, act
             USING ERRCODE = 'FL004';
     END IF;
     -- Rollbacks are sent even to frozen groups. Without this check, a version that was never followed could be

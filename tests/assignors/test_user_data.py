@@ -27,9 +27,9 @@ def test_garbage_is_an_error_or_valid_user_data(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("0000", "cut short"),
+        ("0000", "ends too early"),
         ("ffffffff", "-1 is not a length"),
-        ("7fffffff", "cut short"),
+        ("7fffffff", "ends too early"),
         ("00000001 ffff", "-1 is not a length"),
         ("00000001 0001ff 00000000", "not UTF-8"),
         ("00000001 000174 00000001 ffffffff", "is negative"),

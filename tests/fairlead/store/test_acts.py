@@ -89,7 +89,7 @@ def test_pages_do_not_approve_if_the_database_requires_four_eyes(
         with pytest.raises(PlanStateError, match="the step unfreeze needs a second database user"):
             act(web, freeze_of(group, number))
     for who in ("kim", "lee", "max"):
-        with pytest.raises(PlanStateError, match="to approve needs four eyes that the database"):
+        with pytest.raises(PlanStateError, match="the step approve needs a second database user"):
             act(web, wanted("approve", plan, who))
     assert len(read_freezes(web)) == 2
     act(web, wanted("reject", plan))

@@ -167,7 +167,7 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("snapshots", 5, "end", "t", 0), HUGE + 1, "is not an offset"),
         (("snapshots", 5, "stable_end", "t", 0), "9", r"stable_end.t\[0\]: \"9\" is not an offset"),
         (("snapshots", 5, "owners", "t", 0), 3, "3 is not a member"),
-        (("members", "a"), {"topic": ["t"]}, "members.a.topic: unknown"),
+        (("members", "a"), {"topic": ["t"]}, "members.a.topic: no such field"),
         (("members",), [], "members: "),
         (("policy",), {"objektive": 1}, "policy.objektive"),
         (("policy",), {"objective": -1}, "policy.objective"),
@@ -177,7 +177,7 @@ SPEED = {"records_per_s": 1.0, "measured": True, "at": written(0.0)}
         (("capacities",), {"a": {**SPEED, "measured": 1}}, "is not true or false"),
         (("capacities",), {"a": {"records_per_s": 1}}, "is missing"),
         (("changed_at",), "yesterday", "changed_at: "),
-        (("extra",), 1, "extra: unknown"),
+        (("extra",), 1, "extra: no such field"),
     ],
 )
 def test_an_invalid_question_is_an_error_that_names_the_field(

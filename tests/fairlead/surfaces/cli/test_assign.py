@@ -285,7 +285,7 @@ def test_partition_is_that_of_kafkas_producer() -> None:
         ({"key": "\ud800"}, "key: is not utf8"),
         ({"key": "?", "key_encoding": "base64"}, "key: is not base64"),
         ({"key_encoding": "hex"}, 'key_encoding: "hex" is neither utf8 nor base64'),
-        ({"topic": "t"}, "topic: unknown"),
+        ({"topic": "t"}, "topic: no such field"),
     ],
 )
 def test_partition_error_names_the_field(change: dict[str, Any], message: str) -> None:

@@ -154,7 +154,7 @@ def test_pages_cannot_approve_under_four_eyes_of_the_database(desks: Desks) -> N
     assert "act?do=reject" in review
     refused = desks.post("approve", "billing")
     assert refused.status == 409
-    assert "needs a second database user: it is not possible on a page" in refused.text
+    assert "needs a second database user: take it in SQL or at the command line" in refused.text
     assert desks.state("billing") == "proposed"
 
 
