@@ -195,7 +195,7 @@ DECLARE
 BEGIN
     allowed.state := NEW.state;
     IF pg_trigger_depth() < 2 OR NEW IS DISTINCT FROM allowed THEN
-        RAISE EXCEPTION 'group %: version % is written once; its state changes by a plan_event',
+        RAISE EXCEPTION 'group %: version % is never changed; only a plan_event changes its state',
             OLD.group_id, OLD.version USING ERRCODE = 'FL002';
     END IF;
     RETURN NEW;

@@ -94,7 +94,7 @@ def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     assert len(read_freezes(web)) == 2
     act(web, wanted("reject", plan))
     assert read_plan(web, "orders", 1)["state"] == "rejected"
-    with pytest.raises(PlanStateError, match="to rollback needs four eyes"):
+    with pytest.raises(PlanStateError, match="the step rollback needs a second database user"):
         act(web, wanted("rollback", plan))
 
 

@@ -263,7 +263,7 @@ def test_invalid_freezes_are_refused(store: PlanStore, propose: Plans) -> None:
         unfreeze_plans(store.engine, None, reason="nothing")
     freeze_plans(store.engine, "orders", reason="why")
     with (
-        pytest.raises(PlanStateError, match="written once"),
+        pytest.raises(PlanStateError, match="never changed"),
         transaction(store.engine) as connection,
     ):
         connection.exec_driver_sql("DELETE FROM fairlead_raw.freeze_event")
