@@ -472,10 +472,8 @@ def test_records_behind_an_open_transaction_are_not_stuck(partitions: int, marke
     """If a transaction stays open, the group is healthy, and the evidence has the time it began."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
-    assert (
-        "A transaction has been open on t-0 since 2026-03-02 00:08 UTC (11 min)"
-        in (answer["evidence"])
-    )
+    assert "A transaction has been open on t-0" in answer["evidence"]
+    assert " since 2026-03-02 00:08 UTC (11 min)" in answer["evidence"]
     assert answer["forecast"]["kept"]["time_lag_s"] == 0.0
 
 
