@@ -177,4 +177,6 @@ def test_a_healthy_group_gets_a_plan_without_rack_traffic(
     assert draft.observed["rack_cost_per_day"] == pytest.approx(2 * gb_per_day, rel=0.2)
     assert draft.predicted["rack_gb_per_day"] == 0
     assert draft.moves.num_rows == crossed
-    assert all(why.startswith("is then read in") for why in draft.moves["reason"].to_pylist())
+    assert all(
+        why.startswith("reduces cross-rack traffic") for why in draft.moves["reason"].to_pylist()
+    )

@@ -226,7 +226,7 @@ def test_functions_of_a_user_do_not_replace_guards(
             "CREATE AGGREGATE public.max(integer)"
             " (SFUNC = int4larger, STYPE = integer, INITCOND = '41')"
         )
-        with pytest.raises(psycopg.Error, match="the next is version 2") as error:
+        with pytest.raises(psycopg.Error, match="the next version is 2") as error:
             person.execute(
                 "INSERT INTO fairlead_raw.plan (group_id, version, plan_id, assignor, reason,"
                 " snapshot_id, snapshot_at, created_at, document, sha256)"

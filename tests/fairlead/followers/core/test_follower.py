@@ -228,7 +228,7 @@ def test_reason_of_an_idle_member() -> None:
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")
     assert "another member with this name reads it" in idle_reason(plan, "a")
-    assert "fewer partitions than members" in idle_reason(None, "a")
+    assert "fewer partitions than readers" in idle_reason(None, "a")
 
 
 def test_status_has_plans_and_problems() -> None:
