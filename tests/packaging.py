@@ -1,25 +1,19 @@
 """Build wheels, and install them into new environments."""
 
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 from typing import Final
 
+from tests.programs import ended
+
 ROOT: Final = Path(__file__).parents[1]
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command to its end and return its output."""
-    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
-    return done.stdout
 
 
 def build(target: str, folder: Path, *, source: Path = ROOT) -> Path:
     """Build a "wheel" or an "sdist" with hatchling, which needs no network; return its path."""
-    run(sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder, cwd=source)
+    ended(sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder, cwd=source)
     (built,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return built
 
@@ -32,8 +26,8 @@ def new_environment(folder: Path, wheel: Path, extra: str) -> Path:
     uv = _uv()
     python = folder / "venv/bin/python"
     install = (uv, "pip", "install", "--python", python, "-c", ROOT / "requirements.lock")
-    run(uv, "venv", "--python", sys.executable, "venv", cwd=folder)
-    run(*install, f"kafka-fairlead[{extra}] @ {wheel.as_uri()}", cwd=folder)
+    ended(uv, "venv", "--python", sys.executable, "venv", cwd=folder)
+    ended(*install, f"kafka-fairlead[{extra}] @ {wheel.as_uri()}", cwd=folder)
     return python
 
 
@@ -45,9 +39,9 @@ def beside_the_tests_own(folder: Path, wheel: Path) -> Path:
     files in a directory that is itself added by a `.pth` file.
     """
     python = folder / "venv/bin/python"
-    run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)
+    ended(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=folder)
     uv = _uv()
-    run(uv, "pip", "install", "--offline", "--no-deps", "--python", python, wheel, cwd=folder)
+    ended(uv, "pip", "install", "--offline", "--no-deps", "--python", python, wheel, cwd=folder)
     ours = sysconfig.get_path("purelib")
     (site_packages,) = folder.glob("venv/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(f"{ours}\n")

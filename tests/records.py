@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from fairlead.errors import ConfigurationError
-from fairlead.kafka.compacted_topic import Position
+from fairlead.kafka.compacted_topic import Position, Record
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.sandbox import Services
@@ -72,6 +72,13 @@ def origin_of(services: Services, topic: str) -> Origin:
     )
     with PlanTopic(settings) as plans:
         return plans.origin
+
+
+def newest_record(topic: PlanTopic, group: str = "orders") -> Record:
+    """Return a group's newest record, which must exist."""
+    record = topic.read(group)
+    assert record is not None
+    return record
 
 
 def publish(topic: PlanTopic, group: str, value: bytes, headers: Headers) -> Position:

@@ -5,12 +5,13 @@ read the store. Belongs elsewhere: assertions.
 """
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 from sqlalchemy import text
 
-from fairlead.domain.records import Decision, SeenAdoption, StoredDecision, StoredPlan
+from fairlead.domain.records import Decision, PlanDraft, SeenAdoption, StoredDecision, StoredPlan
+from fairlead.store.acts import Act, Verb
 from fairlead.store.engine import transaction
 from fairlead.store.plans import PlanStore
 from fairlead.wire.document import PlanDocument, content_hash
@@ -45,6 +46,20 @@ def record_decision(store: PlanStore, decision: Decision) -> StoredDecision:
     """Store a decision on a group."""
     (stored,) = store.record_decisions([decision])
     return stored
+
+
+def record_plan(store: PlanStore, draft: PlanDraft) -> StoredPlan:
+    """Store a decision with a plan, and return the plan."""
+    plan = record_decision(store, draft).plan
+    assert plan is not None
+    return plan
+
+
+def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
+    """Return an action on a plan that a person requests on a page."""
+    about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
+    about |= {"sha256": plan and plan.sha256, "id": uuid4(), "reason": "agreed"}
+    return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
 
 
 def record_adoption(store: PlanStore, group: str, version: int, **seen: Any) -> None:

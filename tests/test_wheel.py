@@ -4,7 +4,6 @@ import re
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
-from subprocess import run as started
 from zipfile import ZipFile
 
 import pytest
@@ -17,6 +16,7 @@ from fairlead.surfaces.demo.topics_and_consumers import Consumers
 from tests.conftest import KafkaTopic
 from tests.fairlead.followers.helpers import wait_until_settled
 from tests.packaging import build, new_environment
+from tests.programs import ended
 from tests.ui.conftest import browser, page  # noqa: F401 - fixtures
 from tests.ui.test_person import assert_open_to_all
 
@@ -94,14 +94,8 @@ def test_wheel_can_survey_a_cluster(
         steady_load(servers, [group]),
     ):
         wait_until_settled(consumers)
-        done = started(
-            [python.with_name("fairlead"), "survey", "--format", "html", *looking],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
+        survey = (python.with_name("fairlead"), "survey", "--format", "html", *looking)
+        done = ended(*survey, cwd=tmp_path)
     assert f"{group.name}: Stable" in done.stderr
     found.write_text(done.stdout)
     requests: list[str] = []

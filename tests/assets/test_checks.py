@@ -15,7 +15,7 @@ from tests.assets.conftest import RunChecks
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft
 from tests.pipeline import Pipeline
 from tests.samples import samples
-from tests.stored import record_decision
+from tests.stored import record_plan
 
 pytestmark = pytest.mark.postgres
 
@@ -53,9 +53,7 @@ def propose(pipeline: Pipeline, draft: MakeDraft) -> Callable[..., StoredPlan]:
             name: MemberShare(topics.get(name, ("t0",)), {"t0": np.array(numbers, np.int32)})
             for name, numbers in shares.items()
         }
-        plan = record_decision(pipeline.store, draft(members=members)).plan
-        assert plan is not None
-        return plan
+        return record_plan(pipeline.store, draft(members=members))
 
     return propose
 

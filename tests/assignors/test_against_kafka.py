@@ -11,7 +11,7 @@ from assignors.partitioner import murmur2
 from assignors.problem import Member, Problem
 from assignors.registry import assign
 from assignors.user_data import UserData, decode, encode
-from tests.assignors.conftest import Oracle, owner_of
+from tests.assignors.conftest import owner_of
 from tests.assignors.problems import (
     Members,
     Racks,
@@ -20,6 +20,7 @@ from tests.assignors.problems import (
     random_racks,
     random_topics,
 )
+from tests.jvm.asking import Program
 from tests.lengths import form
 
 pytestmark = pytest.mark.long
@@ -45,7 +46,7 @@ def requests(
 
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("name", ["range", "roundrobin"])
-def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal: bool) -> None:
+def test_equals_kafka_partition_by_partition(oracle: Program, name: str, *, equal: bool) -> None:
     """Our `range` and round robin choose the same owners as Kafka, also for static members."""
     for seed in range(150):
         rng = random.Random(seed)
@@ -61,7 +62,7 @@ def test_equals_kafka_partition_by_partition(oracle: Oracle, name: str, *, equal
 
 @pytest.mark.parametrize("equal", [True, False])
 def test_range_with_racks_equals_kafka_partition_by_partition(
-    oracle: Oracle, *, equal: bool
+    oracle: Program, *, equal: bool
 ) -> None:
     """Our `range` chooses the same owners as Kafka, even if only some members have racks."""
     differs = 0
@@ -86,7 +87,7 @@ def test_range_with_racks_equals_kafka_partition_by_partition(
     assert differs > 50
 
 
-def test_orders_names_as_java_does(oracle: Oracle) -> None:
+def test_orders_names_as_java_does(oracle: Program) -> None:
     """Members are sorted by UTF-16 units, as in Java. Their order by code points would differ."""
     members = {name: Member(["t"]) for name in ("\U0001f600", "\uff5e", "z")}
     problem = Problem.of({"t": 4}, members)
@@ -94,7 +95,7 @@ def test_orders_names_as_java_does(oracle: Oracle) -> None:
     assert np.array_equal(assign("range", problem).owner, theirs)
 
 
-def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
+def test_hashes_keys_as_kafka_does(oracle: Program) -> None:
     """Our murmur2 equals Kafka's for keys of any length and with bytes over 127."""
     rng = random.Random(0)
     keys = [rng.randbytes(length) for length in [*range(40), 1000, 1001, 1002, 1003] * 20]
@@ -103,7 +104,7 @@ def test_hashes_keys_as_kafka_does(oracle: Oracle) -> None:
 
 
 @pytest.mark.parametrize("owned", [{}, {"t": [0]}, {"t": [4, 0], "ü.topic": [7], "none": []}])
-def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
+def test_kafka_reads_our_user_data(oracle: Program, owned: dict[str, list[int]]) -> None:
     """Kafka's StickyAssignor decodes our user data, with and without a generation."""
     for generation in (None, 7):
         data = encode(UserData(owned, generation))
@@ -113,7 +114,7 @@ def test_kafka_reads_our_user_data(oracle: Oracle, owned: dict[str, list[int]]) 
 
 
 @pytest.mark.parametrize("owned", [{"t": [0]}, {"t": [0, 4], "ü.topic": [7]}])
-def test_we_read_kafkas_user_data(oracle: Oracle, owned: dict[str, list[int]]) -> None:
+def test_we_read_kafkas_user_data(oracle: Program, owned: dict[str, list[int]]) -> None:
     """We decode user data of Kafka's StickyAssignor. For one topic, our encoding is identical."""
     data = base64.b64decode(oracle.ask("encode", owned=owned, generation=7))
     assert decode(data) == UserData(owned, 7)

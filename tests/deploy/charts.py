@@ -9,11 +9,12 @@ Belongs here: the values, helm, and the format of golden files. Belongs elsewher
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from tests.programs import ended
 
 ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/chart"
@@ -66,7 +67,7 @@ def tool(module: str, folder: Path) -> Path:
     go = shutil.which("go")
     assert go, f"install {name}, or Go, which builds it"
     surroundings = {**os.environ, "GOBIN": str(folder)}
-    subprocess.run([go, "install", module], env=surroundings, check=True)
+    ended(go, "install", module, env=surroundings)
     return folder / name
 
 
@@ -77,18 +78,10 @@ def rendered(program: Path, values: dict[str, Any]) -> str:
     """
     given = {"kafka": {"bootstrapServers": "broker-1:9092"}, **values}
     given["kafka"] = {"bootstrapServers": "broker-1:9092", **given["kafka"]}
-    ended = subprocess.run(
-        [
-            *(program, "template", "fairlead", CHART, "--namespace", "streaming"),
-            *("--kube-version", KUBERNETES, "--values", "-"),
-        ],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    documents = [document for document in yaml.safe_load_all(ended.stdout) if document]
+    template = (program, "template", "fairlead", CHART, "--namespace", "streaming")
+    options = ("--kube-version", KUBERNETES, "--values", "-")
+    output = ended(*template, *options, input=json.dumps(given)).stdout
+    documents = [document for document in yaml.safe_load_all(output) if document]
     for document in documents:
         if document["kind"] == "PrometheusRule":
             alerts = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())

@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.sandbox.jars import kafka_classpath
+from tests.programs import ended
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
@@ -51,16 +52,9 @@ def interpolated(value: str) -> str:
 
 def run(*words: str | Path, timeout_s: float = 900) -> str:
     """Run a command and return its output; raise AssertionError with the output if it fails."""
-    ended = subprocess.run(
-        [*map(str, words)],
-        env={**os.environ, "CONTAINERS_CONF": str(Path(__file__).with_name("containers.conf"))},
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert ended.returncode == 0, f"{words}: {ended.stdout[-2000:]}{ended.stderr[-4000:]}"
-    return ended.stdout
+    configuration = Path(__file__).with_name("containers.conf")
+    surroundings = {**os.environ, "CONTAINERS_CONF": str(configuration)}
+    return ended(*words, env=surroundings, timeout=timeout_s).stdout
 
 
 def build(scratch: Path) -> None:
@@ -155,9 +149,8 @@ class Composed:
 
     def answer(self, service: str, *words: str) -> str | None:
         """Return the output of a command in a service's container, or None if it failed."""
-        command = [*_PODMAN, "exec", self._of(service), *words]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        return ended.stdout.strip() if ended.returncode == 0 else None
+        done = ended(*_PODMAN, "exec", self._of(service), *words, status=None)
+        return done.stdout.strip() if done.returncode == 0 else None
 
     def healthy(self, service: str) -> bool:
         """Return whether a service passes its health check from compose.yaml."""
@@ -179,10 +172,8 @@ class Composed:
 
     def log(self, service: str) -> str:
         """Return a container's output."""
-        ended = subprocess.run(
-            [*_PODMAN, "logs", self._of(service)], capture_output=True, text=True, check=False
-        )
-        return ended.stdout + ended.stderr
+        done = ended(*_PODMAN, "logs", self._of(service), status=None)
+        return done.stdout + done.stderr
 
     def stop(self, service: str) -> None:
         """Send SIGTERM to a service; if it does not end in time, send SIGKILL."""
@@ -206,11 +197,9 @@ class Composed:
     def remove(self) -> None:
         """Remove all containers and volumes."""
         for name in reversed(self._started):
-            subprocess.run([*_PODMAN, "rm", "--force", self._of(name)], check=False)
+            ended(*_PODMAN, "rm", "--force", self._of(name), status=None)
         for volume in COMPOSE["volumes"]:
-            subprocess.run(
-                [*_PODMAN, "volume", "rm", "--force", f"{self._name}-{volume}"], check=False
-            )
+            ended(*_PODMAN, "volume", "rm", "--force", f"{self._name}-{volume}", status=None)
 
     def _shared(self) -> list[str]:
         tests = Path(__file__).parent

@@ -1,6 +1,5 @@
 """Manifests of the Helm chart: validity, restrictions of pods, secrets, and versions."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import yaml
 from fairlead.common.installed import installed_version
 from fairlead.settings import load_settings
 from tests.deploy.charts import CHART, GOLDEN, HELM, ROOT, SETS, rendered, tool
+from tests.programs import ended
 
 #: Test values for the variables that dagster-values.yaml takes from Kubernetes Secrets.
 SECRETS = {"FAIRLEAD_POSTGRES__URL": "postgresql://planner:secret@postgres/fairlead"}
@@ -119,10 +119,7 @@ def test_dagsters_variables_are_settings(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_helm_renders_the_golden_files(tmp_path: Path) -> None:
     """`helm lint` passes, rendered manifests equal the golden files, invalid values are refused."""
     program = tool(HELM, tmp_path)
-    subprocess.run(
-        [program, "lint", "--strict", CHART, "--set", "kafka.bootstrapServers=broker-1:9092"],
-        check=True,
-    )
+    ended(program, "lint", "--strict", CHART, "--set", "kafka.bootstrapServers=broker-1:9092")
     for name, values in SETS.items():
         assert rendered(program, values) == (GOLDEN / f"{name}.yaml").read_text(), name
     for wrong in (

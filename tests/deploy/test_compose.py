@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
@@ -30,6 +29,7 @@ from fairlead.surfaces.cli import app as fairlead
 from fairlead.surfaces.links import LOCATION
 from orchestration.proxy import ProxyRunCoordinator
 from tests.deploy.containers import interpolated
+from tests.programs import ended
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -203,9 +203,7 @@ def test_wheel_needs_only_the_files_of_the_first_stage(tmp_path: Path) -> None:
             for source in sources:
                 copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
                 copy(ROOT / source, tmp_path / (target if target != "./" else source))
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
-    built = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
+    ended(sys.executable, "-m", "hatchling", "build", "--target", "wheel", cwd=tmp_path)
     assert list(tmp_path.glob("dist/*.whl"))
 
 

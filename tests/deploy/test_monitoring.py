@@ -14,9 +14,9 @@ import yaml
 from markdown.extensions.toc import slugify
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
+from sqlalchemy import Engine
 
 from fairlead.domain.regression import Regression
-from fairlead.store.engine import create_store_engine
 from fairlead.store.freezes import freeze_plans
 from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import record_regression
@@ -55,17 +55,17 @@ QUERIES = [*panel_queries(), *((rule["alert"], rule["expr"]) for rule in RULES)]
 
 
 @pytest.fixture
-def exposed(week: str) -> list[Metric]:
+def exposed(week: str, week_engine: Engine) -> list[Metric]:
     """Return all metrics of Fairlead, and the metric `up`, which Prometheus adds."""
     end_now(week)
     approve_for_another_group(week)
-    engine = create_store_engine(week)
-    freeze_plans(engine, "orders", reason="incident")
-    published = next(plan for plan in PlanStore(engine).in_state("published"))
+    freeze_plans(week_engine, "orders", reason="incident")
+    published = next(plan for plan in PlanStore(week_engine).in_state("published"))
     found = Regression("later than before", np.zeros(1, np.int32), sure=True)
-    assert record_regression(engine, published.group, published.version, found, automatic=False)
-    metrics = list(build_registry(engine).collect())
-    engine.dispose()
+    assert record_regression(
+        week_engine, published.group, published.version, found, automatic=False
+    )
+    metrics = list(build_registry(week_engine).collect())
     up = GaugeMetricFamily("up", "Prometheus's own.", labels=["job", "instance"])
     up.add_metric(["fairlead", "localhost:9464"], 1)
     return [*metrics, up]

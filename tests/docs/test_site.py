@@ -1,7 +1,6 @@
 """The documentation site: its build, its links, and its size."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from markdown.extensions.toc import slugify
 
 from tests.docs.blocks import DOCS, ROOT, blocks, name_of, pages, replaced
 from tests.product_lines import PRODUCT, by_capability, counts
+from tests.programs import ended
 
 pytestmark = pytest.mark.long
 
@@ -26,16 +26,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     The build is strict: it fails if a page is in no menu, or if a link or anchor is invalid.
     """
     folder = tmp_path_factory.mktemp("site")
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env={"NO_MKDOCS_2_WARNING": "1"},  # turns off the theme's notice about MkDocs 2
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert built.returncode == 0, built.stderr
-    return folder, built.stderr
+    environment = {"NO_MKDOCS_2_WARNING": "1"}  # turns off the theme's notice about MkDocs 2
+    build = (sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder)
+    return folder, ended(*build, cwd=ROOT, env=environment).stderr
 
 
 def test_site_is_built_without_a_warning(site: tuple[Path, str]) -> None:

@@ -23,7 +23,8 @@ from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from tests.fairlead.followers.helpers import Owned, make_plan
 from tests.interrupts import accepting_ctrl_c
-from tests.packaging import ROOT, build, new_environment, run
+from tests.packaging import ROOT, build, new_environment
+from tests.programs import ended
 from tests.records import publish, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
@@ -116,7 +117,7 @@ def test_wheel_with_one_extra_is_all_a_consumer_needs(
     names = [f"fairlead.followers.{name}" for name in client.modules]
     # Measure five times: the first import also compiles, and other programs may slow an import.
     for _ in range(5):
-        found = json.loads(run(python, "-c", PROBE, client.package, *names, cwd=tmp_path))
+        found = json.loads(ended(python, "-c", PROBE, client.package, *names, cwd=tmp_path).stdout)
         assert found["installed"] == []
         assert Path(found["where"]).is_relative_to(python.parents[1])
         if found["share"] < SHARE:

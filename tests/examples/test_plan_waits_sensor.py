@@ -1,6 +1,6 @@
 """The example sensor, which reports each plan that waits for approval once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -8,10 +8,9 @@ import dagster as dg
 import psycopg
 import pytest
 
-from fairlead.store.engine import create_store_engine
 from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import make_draft
-from tests.logins import logins
+from tests.logins import Login
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
@@ -40,7 +39,7 @@ def chat() -> Chat:
 
 
 @pytest.fixture
-def tick(migrated: str, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+def tick(login: Login, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     """Return a function that runs one tick of the sensor with a reader's login.
 
     The function returns the tick's skip message.
@@ -62,17 +61,8 @@ def tick(migrated: str, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator
         cursor = done.cursor
         return str(done.skip_message)
 
-    with logins(migrated) as login:
-        monkeypatch.setenv("READER_URL", login("fairlead_reader"))
-        yield tick
-
-
-@pytest.fixture
-def store(migrated: str) -> Iterator[PlanStore]:
-    """Return a store in the test's database."""
-    engine = create_store_engine(migrated)
-    yield PlanStore(engine)
-    engine.dispose()
+    monkeypatch.setenv("READER_URL", login("fairlead_reader"))
+    return tick
 
 
 def age_plans(url: str, by: str) -> None:

@@ -1,15 +1,14 @@
 """The planner in a Dagster project that has the installed wheel but not the checkout."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from fairlead.store import migrate
 from orchestration.jobs import STEPS
-from tests.packaging import ROOT, beside_the_tests_own, build, run
-from tests.waiting import PATIENCE_S
+from tests.packaging import ROOT, beside_the_tests_own, build
+from tests.programs import ended
 
 pytestmark = pytest.mark.long
 
@@ -87,7 +86,7 @@ def project(tmp_path: Path) -> Path:
 
 def check_whole(python: Path, project: Path, cron: str, *own: str) -> None:
     """Check that a project's definitions contain the whole planner, imported from the wheel."""
-    facts = json.loads(run(python, "-c", SHOW, cwd=project).splitlines()[-1])
+    facts = json.loads(ended(python, "-c", SHOW, cwd=project).stdout.splitlines()[-1])
     assert facts["assets"] == sorted([*STEPS, *own])
     assert facts["schedules"] == {"planning_schedule": cron}
     sensors = ["approved_plans", "group_discovery", "group_samples", "plan_life"]
@@ -119,16 +118,8 @@ def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> No
     """`dagster definitions validate` accepts the planner's module as a code location."""
     home = tmp_path / "home"
     home.mkdir()
-    done = subprocess.run(
-        [str(python), *VALIDATE],
-        cwd=tmp_path,
-        env={"DAGSTER_HOME": str(home), "DAGSTER_DISABLE_TELEMETRY": "yes"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
+    environment = {"DAGSTER_HOME": str(home), "DAGSTER_DISABLE_TELEMETRY": "yes"}
+    ended(python, *VALIDATE, cwd=tmp_path, env=environment)
 
 
 @pytest.mark.test_long(
@@ -137,8 +128,8 @@ def test_planner_is_a_separate_code_location(python: Path, tmp_path: Path) -> No
 )
 def test_jobs_run_from_a_shell(python: Path, tmp_path: Path) -> None:
     """The help of `python -m fairlead_planner.orchestration` shows the command that users type."""
-    usage = run(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
-    assert "usage: python -m fairlead_planner.orchestration" in usage
+    done = ended(python, "-m", "fairlead_planner.orchestration", "--help", cwd=tmp_path)
+    assert "usage: python -m fairlead_planner.orchestration" in done.stdout
 
 
 @pytest.mark.postgres
@@ -149,12 +140,5 @@ def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path
         (["db", "upgrade"], f"empty -> {migrate.head()}"),
         (["db", "check"], "the database agrees with this version"),
     ):
-        done = subprocess.run(
-            [program, *words],
-            cwd=tmp_path,
-            env={"FAIRLEAD_POSTGRES__URL": database},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stdout.strip()) == (0, output), done.stderr
+        done = ended(program, *words, cwd=tmp_path, env={"FAIRLEAD_POSTGRES__URL": database})
+        assert done.stdout.strip() == output

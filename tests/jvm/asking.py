@@ -1,6 +1,6 @@
-"""Ask one Java process questions about the jar's classes.
+"""Ask one Java process many questions, one JSON line each.
 
-Belongs here: starting and asking Checks.java. Belongs elsewhere: the expected answers.
+Belongs here: starting and asking Java programs. Belongs elsewhere: the expected answers.
 """
 
 import json
@@ -13,8 +13,8 @@ from typing import Any
 from fairlead.sandbox.java import BRIEF, find_java
 
 
-class Checks:
-    """A running Checks.java, which reads one question per line."""
+class Program:
+    """A running Java program, which reads one question per line."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -30,14 +30,16 @@ class Checks:
         asking = threading.Thread(target=self._ask, args=(request,))
         asking.start()
         answers = [self._process.stdout.readline() for _ in request]
-        assert all(answers), "Checks.java ended: its standard error says why"
+        assert all(answers), "the Java program ended: its standard error says why"
         asking.join()
         return [answer[:-1] for answer in answers]
 
     def ask(self, what: str, **question: Any) -> Any:
         """Return the answer to one question."""
         (answer,) = self.lines([{"ask": what, **question}])
-        return json.loads(answer)
+        answered = json.loads(answer)
+        assert not isinstance(answered, dict) or "error" not in answered, answered
+        return answered
 
     def _ask(self, request: list[str]) -> None:
         assert self._process.stdin is not None
@@ -46,12 +48,12 @@ class Checks:
 
 
 @contextmanager
-def answering(classpath: str) -> Iterator[Checks]:
-    """Run Checks.java until the context ends, on a small heap that must be enough for any input."""
-    command = [str(find_java()), *BRIEF, "-Xmx64m", "-cp", classpath, "fairlead.kafka.Checks"]
+def answering(*arguments: str) -> Iterator[Program]:
+    """Run a Java program until the context ends."""
+    command = [str(find_java()), *BRIEF, *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:
-        yield Checks(process)
+        yield Program(process)
         assert process.stdin is not None
         process.stdin.close()

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.sandbox.kafka import HOST, KafkaBroker, free_ports
 from tests.cluster import ClusterNode, new_cluster_id
-from tests.jvm.asking import Checks, answering
+from tests.jvm.asking import Program, answering
 from tests.jvm.remote import READER
 from tests.started import limits
 from tests.while_needed import while_needed
@@ -15,11 +15,13 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
 @pytest.fixture(scope="session")
-def checks(java_classpath: str) -> Iterator[Checks]:
+def checks(java_classpath: str) -> Iterator[Program]:
     """Return a running Checks.java."""
     with while_needed("java") as stack:
         with limits.shared():
-            checks = stack.enter_context(answering(java_classpath))
+            # A small heap, which must be enough for any input.
+            command = ("-Xmx64m", "-cp", java_classpath, "fairlead.kafka.Checks")
+            checks = stack.enter_context(answering(*command))
         yield checks
 
 

@@ -31,7 +31,7 @@ from fairlead.wire.partitions import kafka_uuid
 from fairlead.wire.record import Headers, Origin, plan_headers, withdrawn_value
 from fairlead.wire.signing import Signer
 from tests.cluster import QUIET, KafkaCluster
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
@@ -44,7 +44,7 @@ READER: Final = "reader"
 STAYS: Final = 60
 
 
-def jmx_of(broker: KafkaBroker, checks: Checks) -> dict[str, Any]:
+def jmx_of(broker: KafkaBroker, checks: Program) -> dict[str, Any]:
     """Return the JMX attributes of a broker's assignor, by name."""
     process = broker.process()
     assert process is not None

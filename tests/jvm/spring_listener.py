@@ -4,14 +4,13 @@ Belongs here: downloading Spring, and running the process. Belongs elsewhere: as
 """
 
 import os
-import subprocess
 from pathlib import Path
 from typing import Final
 
 from fairlead.sandbox.java import find_java
 from fairlead.sandbox.plugin import compile_java
 from tests.jvm.ivy import downloaded
-from tests.waiting import PATIENCE_S
+from tests.programs import ended
 
 LISTENER: Final = Path(__file__).with_name("spring") / "SpringListener.java"
 VERSION: Final = "4.1.2"
@@ -34,13 +33,6 @@ def listen(classpath: str, folder: Path, *arguments: str) -> list[float]:
     )
     jars = [*map(Path, classpath.split(os.pathsep)), *spring]
     compile_java([LISTENER], jars, folder, release=17)
-    command = [str(find_java()), "-cp", os.pathsep.join(map(str, [folder, *jars]))]
-    ended = subprocess.run(
-        [*command, "SpringListener", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return [float(line.split()[1]) for line in ended.stdout.splitlines()]
+    java = (find_java(), "-cp", os.pathsep.join(map(str, [folder, *jars])))
+    done = ended(*java, "SpringListener", *arguments)
+    return [float(line.split()[1]) for line in done.stdout.splitlines()]

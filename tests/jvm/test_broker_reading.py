@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AclOperation, NewPartitions
 
 from fairlead.sandbox.kafka import KafkaBroker
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, forbid, jmx_of
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
@@ -41,7 +41,7 @@ def keeps(group: Group, comes: str) -> None:
 
 
 def test_new_members_topic_is_found_within_seconds(
-    broker: KafkaBroker, checks: Checks, unique_name: str
+    broker: KafkaBroker, checks: Program, unique_name: str
 ) -> None:
     """A new members topic is read sooner than a new partition of the plan topic.
 
@@ -75,7 +75,7 @@ def test_new_members_topic_is_found_within_seconds(
 
 @pytest.mark.parametrize("without", form(short=["a right"], long=["a right", "a topic"]))
 def test_nothing_moves_without_rights_or_topic(
-    broker: KafkaBroker, checks: Checks, unique_name: str, without: str
+    broker: KafkaBroker, checks: Program, unique_name: str, without: str
 ) -> None:
     """Members keep partitions, even after a restart, and follow plans once the right is back."""
     cluster = Cluster(broker)

@@ -14,7 +14,7 @@ from fairlead.followers.core.rejoin import RejoinSchedule
 from fairlead.wire.record import Headers, Identity, withdrawn_value
 from fairlead.wire.signing import Verifier
 from tests.fairlead.followers.helpers import make_plan
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.lengths import form
 from tests.records import ORIGIN, PUBLIC, signed, unsigned
 
@@ -71,7 +71,7 @@ def python_knows(steps: list[Step], verifier: Verifier | None) -> list[Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("keys", [None, PUBLIC], ids=["unsigned", "signed"])
-def test_states_are_equal_after_each_record(checks: Checks, keys: str | None) -> None:
+def test_states_are_equal_after_each_record(checks: Program, keys: str | None) -> None:
     """For random plans, withdrawals, garbage and new connections, both caches are the same."""
     rng = random.Random(5)
     verifier = None if keys is None else Verifier.from_text(keys)
@@ -99,7 +99,7 @@ def draw_seen(rng: random.Random) -> Identity:
     return Identity(1, rng.randint(0, 2), rng.random() < 0.2, rng.choice(["a", "b"]))
 
 
-def test_rebalance_requests_are_made_at_the_same_moments(checks: Checks) -> None:
+def test_rebalance_requests_are_made_at_the_same_moments(checks: Program) -> None:
     """For random plans, leases and rebalances, Java and Python make the same requests."""
     rng = random.Random(9)
     questions, expected = [], []

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.sandbox import Services
 from tests.conftest import KafkaTopic
-from tests.fairlead.followers.helpers import Fleet, make_plan
+from tests.fairlead.followers.helpers import Fleet
 from tests.jvm.members import JavaGroup, JavaMember, java_group
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
@@ -49,14 +49,6 @@ def group(
         yield group
 
 
-def publish(fleet: Fleet, version: int, shares: dict[str, list[int]]) -> None:
-    """Publish a plan for the fleet's topic."""
-    (topic,) = fleet.topics
-    counts = {topic: PARTITIONS}
-    members = {name: {topic: numbers} for name, numbers in shares.items()}
-    fleet.publish(make_plan(members, partition_counts=counts, group=fleet.group, version=version))
-
-
 def owning(*expected: tuple[JavaMember, list[int]], version: int | None) -> Callable[[], bool]:
     """Return a function that checks members' partitions and their plan version."""
     return lambda: all(
@@ -76,14 +68,14 @@ def test_plans_are_adopted_and_withdrawn(fleet: Fleet, group: JavaGroup, strateg
     halves = [[0, 1, 2], [3, 4, 5]]
     eventually(lambda: sorted([first.owned, second.owned]) == halves, "each owns its range")
     eventually(lambda: first.state["reason"] == "no plan has been published", "why is said")
-    publish(fleet, 1, {"one": [0, 1, 2, 3, 4], "two": [5]})
+    fleet.publish(fleet.plan(1, one=[0, 1, 2, 3, 4], two=[5]))
     eventually(owning((first, [0, 1, 2, 3, 4]), (second, [5]), version=1), "the plan is adopted")
-    publish(fleet, 2, {"one": [0, 1, 2, 3, 4, 5], "two": []})
+    fleet.publish(fleet.plan(2, one=[0, 1, 2, 3, 4, 5], two=[]))
     eventually(owning((first, [0, 1, 2, 3, 4, 5]), (second, []), version=2), "one has all")
     eventually(lambda: "gives 'two' no partitions" in str(second.state["idle"]), "why is said")
     assert first.state["idle"] is None
     rebalances = first.state["rebalances"]
-    publish(fleet, 3, {"one": [0], "two": [1, 2, 3, 4, 5]})
+    fleet.publish(fleet.plan(3, one=[0], two=[1, 2, 3, 4, 5]))
     eventually(owning((first, [0]), (second, [1, 2, 3, 4, 5]), version=3), "and a newer one")
     # A cooperative group needs a second round to assign the partitions that were given up.
     rounds = 1 if strategy == EAGER else 2
@@ -104,7 +96,7 @@ def test_java_and_python_follow_in_one_group(
     fleet: Fleet, group: JavaGroup, *, java_leads: bool
 ) -> None:
     """With a leader of either language, all consumers adopt each plan and report its version."""
-    publish(fleet, 1, {"java": [0, 1], "python": [2, 3, 4, 5]})
+    fleet.publish(fleet.plan(1, java=[0, 1], python=[2, 3, 4, 5]))
     if java_leads:
         java = group.join("java")
         eventually(lambda: len(java.owned) == PARTITIONS, "Java leads")
@@ -124,5 +116,5 @@ def test_java_and_python_follow_in_one_group(
         )
 
     eventually(lambda: settled([0, 1], [2, 3, 4, 5], 1), "both follow")
-    publish(fleet, 2, {"java": [3, 4, 5], "python": [0, 1, 2]})
+    fleet.publish(fleet.plan(2, java=[3, 4, 5], python=[0, 1, 2]))
     eventually(lambda: settled([3, 4, 5], [0, 1, 2], 2), "both follow the newer plan")

@@ -20,7 +20,7 @@ from fairlead.wire.members import (
     encode_note,
 )
 from fairlead.wire.record import NOTHING, Identity
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.jvm.cases import DAY, Case, draw_case
 from tests.lengths import form
 
@@ -67,7 +67,7 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 
 @pytest.mark.long
-def test_decisions_of_leaders_are_equal(checks: Checks) -> None:
+def test_decisions_of_leaders_are_equal(checks: Program) -> None:
     """Shares of the first round, the need for a second round, and notes to members are equal."""
     rng = random.Random(11)
     cases = []
@@ -109,7 +109,7 @@ NOTES = [
     "user_data",
     [*map(encode_note, NOTES), b"", b"garbage", b'{"fairlead":2,"plan_version":1}'],
 )
-def test_notes_of_assignments_are_equal(checks: Checks, user_data: bytes) -> None:
+def test_notes_of_assignments_are_equal(checks: Program, user_data: bytes) -> None:
     """Java and Python read and write equal notes in user data, and ignore all other bytes."""
     note = decode_assignment(user_data)
     written, followed = checks.ask("note", user_data=base64.b64encode(user_data).decode())

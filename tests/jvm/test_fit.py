@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.wire.document import MemberShare, PlanDocument
 from fairlead.wire.fit import fit
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.jvm.cases import DAY, NAMES, TOPICS, Case, draw_case
 from tests.lengths import form
 
@@ -47,7 +47,7 @@ def draw_alike(rng: random.Random) -> Case:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(CASES // BATCH))
-def test_fits_of_java_and_python_are_equal(checks: Checks, seed: int) -> None:
+def test_fits_of_java_and_python_are_equal(checks: Program, seed: int) -> None:
     """For random plans and groups, both compute equal shares in the same order."""
     cases = list(draw(seed))
     questions = [

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AclOperation
 
 from fairlead.sandbox.kafka import KafkaBroker
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.jvm.remote import MEMBERS, PLANS, Cluster, Group, allow, jmx_of
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE_S, eventually
 FEW = {"a": [0, 1, 2], "b": [3, 4], "c": [5]}
 
 
-def test_random_groups_are_complete_and_move_only_by_plans(checks: Checks) -> None:
+def test_random_groups_are_complete_and_move_only_by_plans(checks: Program) -> None:
     """In random groups, the invariants of `Groups.java` hold, and every outcome occurs."""
     count = form(short=2_000, long=200_000)
     outcomes = checks.ask("groups", count=count)
@@ -23,7 +23,7 @@ def test_random_groups_are_complete_and_move_only_by_plans(checks: Checks) -> No
     assert min(outcomes.values()) > count / 200, outcomes
 
 
-def test_hostile_plans_do_not_replace_others(checks: Checks) -> None:
+def test_hostile_plans_do_not_replace_others(checks: Program) -> None:
     """On a heap of 64 MB, excess plans of absent groups are dropped, but no real group's plan."""
     count = form(short=1_500, long=100_000)
     found = checks.ask("hostile", count=count)
@@ -63,7 +63,7 @@ def test_plain_consumers_adopt_plans_and_lose_only_moved_partitions(group: Group
 
 @pytest.mark.kafka
 def test_memory_for_compact_plans_is_bounded(
-    cluster: Cluster, group: Group, broker: KafkaBroker, checks: Checks
+    cluster: Cluster, group: Group, broker: KafkaBroker, checks: Program
 ) -> None:
     """Forty plans fit on a heap of 512 MB; an int per partition would need three times as much."""
     group.join("a", "b", "c")
@@ -77,7 +77,7 @@ def test_memory_for_compact_plans_is_bounded(
 
 
 @pytest.mark.kafka
-def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Checks) -> None:
+def test_jmx_shows_decisions(group: Group, broker: KafkaBroker, checks: Program) -> None:
     """JMX shows that all records were read, a plan was followed, and no call failed."""
     group.join("a", "b", "c")
     group.adopt(1, FEW)

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from fairlead.sandbox import Services
 from fairlead.wire.work_report import TIMES_UNKNOWN, WorkReports, member_hash, read_reports
 from tests.conftest import KafkaTopic
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.jvm.spring_listener import LISTENER, listen
 from tests.lengths import form
 from tests.waiting import PATIENCE_S, eventually
@@ -51,7 +51,7 @@ def draw(rng: random.Random) -> list[list[Any]]:
     return events
 
 
-def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) -> None:
+def test_reported_records_grow_no_more_than_committed_offsets(checks: Program) -> None:
     """Between commits, the record count grows at most as much as the committed offset."""
     rng = random.Random(1)
     compared = 0
@@ -74,7 +74,7 @@ def test_reported_records_grow_no_more_than_committed_offsets(checks: Checks) ->
 
 
 @pytest.mark.parametrize("passes_on", [True, False])
-def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> None:
+def test_records_passed_on_have_no_times(checks: Program, *, passes_on: bool) -> None:
     """If the application passes records on to other threads, processing times are unknown."""
     events: list[list[Any]] = []
     for number in range(400):
@@ -91,7 +91,7 @@ def test_records_passed_on_have_no_times(checks: Checks, *, passes_on: bool) -> 
 class Applications:
     """Consumers of one group in the Java process of the tests, and their commits."""
 
-    checks: Checks
+    checks: Program
     topic: str
     configs: dict[str, Any]
     producer: Producer
@@ -137,7 +137,7 @@ class Applications:
 
 @pytest.fixture
 def applications(
-    checks: Checks, services: Services, kafka_topic: KafkaTopic, unique_name: str
+    checks: Program, services: Services, kafka_topic: KafkaTopic, unique_name: str
 ) -> Iterator[Applications]:
     """Return a group without consumers; its consumers are closed at the end."""
     configs = {

@@ -14,7 +14,7 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Origin
 from fairlead.wire.record_reading import read_record
 from fairlead.wire.signing import Verifier
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.jvm.cases import draw_case
 from tests.lengths import form
 
@@ -27,7 +27,7 @@ def b64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def java_reads(checks: Checks, vector: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def java_reads(checks: Program, vector: dict[str, Any], **changes: Any) -> dict[str, Any]:
     headers = vector["headers"]
     question = {
         "value": b64(vector["value"].encode()),
@@ -44,7 +44,7 @@ def java_reads(checks: Checks, vector: dict[str, Any], **changes: Any) -> dict[s
 
 
 @pytest.mark.parametrize("vector", VECTORS["records"], ids=lambda vector: str(vector["name"]))
-def test_java_accepts_the_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
+def test_java_accepts_the_shared_vectors(checks: Program, vector: dict[str, Any]) -> None:
     """Java reads the same identity, plan and lease from each record as Python."""
     read_in_python = read_record(
         vector["value"].encode(),
@@ -62,7 +62,7 @@ def test_java_accepts_the_shared_vectors(checks: Checks, vector: dict[str, Any])
 
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: str(vector["name"]))
-def test_java_refuses_invalid_shared_vectors(checks: Checks, vector: dict[str, Any]) -> None:
+def test_java_refuses_invalid_shared_vectors(checks: Program, vector: dict[str, Any]) -> None:
     """Java refuses every record that must not be followed."""
     assert "refused" in java_reads(checks, vector)
 
@@ -93,7 +93,7 @@ def python_reads_document(value: bytes) -> dict[str, Any] | None:
     }
 
 
-def same(checks: Checks, values: list[bytes]) -> int:
+def same(checks: Program, values: list[bytes]) -> int:
     """Assert that Java and Python read documents in the same way; return the number refused."""
     questions = [{"ask": "document", "value": b64(value)} for value in values]
     refused = 0
@@ -108,7 +108,7 @@ def same(checks: Checks, values: list[bytes]) -> int:
     return refused
 
 
-def test_java_and_python_accept_the_same_shared_documents(checks: Checks) -> None:
+def test_java_and_python_accept_the_same_shared_documents(checks: Program) -> None:
     """Java and Python accept or refuse each shared document as its vector requires."""
     values = [vector["value"].encode("utf-8", "surrogatepass") for vector in DOCUMENTS["documents"]]
     for vector, value in zip(DOCUMENTS["documents"], values, strict=True):
@@ -118,7 +118,7 @@ def test_java_and_python_accept_the_same_shared_documents(checks: Checks) -> Non
 
 
 @pytest.mark.long
-def test_java_and_python_accept_the_same_altered_documents(checks: Checks) -> None:
+def test_java_and_python_accept_the_same_altered_documents(checks: Program) -> None:
     """Java and Python read or refuse documents with random changes in the same way."""
     rng = random.Random(7)
     pieces = [

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.jvm.asking import Checks
+from tests.jvm.asking import Program
 from tests.records import PUBLIC, SIGNER
 
 KAFKAS = "org.apache.kafka.clients.consumer."
 
 
-def error_of(checks: Checks, **configs: str) -> str | None:
+def error_of(checks: Program, **configs: str) -> str | None:
     """Return the error of a configuration, or None if a consumer was made."""
     given: dict[str, Any] = {
         "bootstrap.servers": "localhost:1",
@@ -35,7 +35,7 @@ def error_of(checks: Checks, **configs: str) -> str | None:
         {"fairlead_rejoin_jitter_ms": "-1", "fairlead_read_timeout_ms": "0"},
     ],
 )
-def test_one_setting_suffices_and_more_are_valid(checks: Checks, configs: dict[str, str]) -> None:
+def test_one_setting_suffices_and_more_are_valid(checks: Program, configs: dict[str, str]) -> None:
     """Each of these configurations makes a consumer."""
     assert error_of(checks, **configs) is None
 
@@ -58,7 +58,7 @@ def test_one_setting_suffices_and_more_are_valid(checks: Checks, configs: dict[s
     ],
 )
 def test_invalid_and_empty_settings_are_errors(
-    checks: Checks, name: str, value: str, problem: str
+    checks: Program, name: str, value: str, problem: str
 ) -> None:
     """Each error names the problem; an empty setting must not switch a check off."""
     answer = error_of(checks, **{name: value})

@@ -1,11 +1,12 @@
 """The jar works with earlier versions of brokers and clients if it is built for them."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import ended
 
 ROOT = Path(__file__).parents[2]
 #: Tests of the jar and of Fairlead's gateway; the first file needs an unused broker.
@@ -21,13 +22,6 @@ TESTS = [
 @pytest.mark.parametrize("version", ["4.3.1", "4.0.2"])
 def test_earlier_versions_pass_the_same_tests(version: str) -> None:
     """The jar, compiled against an earlier Kafka, passes the tests with brokers of that version."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.older_kafka"]
-    ended = subprocess.run(
-        [*command, *TESTS],
-        cwd=ROOT,
-        env={**os.environ, "KAFKA_OF_TESTS": version},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout[-6000:]
+    pytest_of_older = (sys.executable, "-m", "pytest", "-q", "-p", "tests.older_kafka")
+    environment = {**os.environ, "KAFKA_OF_TESTS": version}
+    ended(*pytest_of_older, *TESTS, cwd=ROOT, env=environment, timeout=None)

@@ -1,7 +1,6 @@
 """Dagster's code location: the import of its definitions, and the jobs for people."""
 
 import os
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.operations import GroupConfig
-from tests.waiting import PATIENCE_S
+from tests.programs import ended
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,17 +40,8 @@ def test_jobs_of_persons_require_a_reason(reason: str) -> None:
 def imported() -> set[str]:
     """Import the definitions in a new process; return the packages that it imported."""
     environment = {name: value for name, value in os.environ.items() if "FAIRLEAD" not in name}
-    result = subprocess.run(
-        [sys.executable, "-B", "-c", NO_IO],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert result.returncode == 0, result.stderr
-    return set(result.stdout.split())
+    done = ended(sys.executable, "-B", "-c", NO_IO, cwd=ROOT, env=environment)
+    return set(done.stdout.split())
 
 
 @pytest.mark.long

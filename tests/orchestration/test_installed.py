@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.pipelines import StartConsumers
-from tests.packaging import beside_the_tests_own, build, run
+from tests.packaging import beside_the_tests_own, build
 from tests.pipeline import APPROVED_BY_POLICY, Pipeline
+from tests.programs import ended
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
@@ -27,6 +28,6 @@ def test_group_is_planned_by_the_installed_planner(
     consumers = start_consumers(unique_name)
     fallback = consumers.owned
     pipeline.configure(APPROVED_BY_POLICY)
-    run(python, "-m", "fairlead_planner.orchestration", unique_name, cwd=tmp_path)
+    ended(python, "-m", "fairlead_planner.orchestration", unique_name, cwd=tmp_path)
     assert pipeline.only_version(unique_name).state == "published"
     eventually(lambda: consumers.owned != fallback, "the consumers follow the plan")

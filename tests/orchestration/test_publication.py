@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from fairlead.domain.records import StoredPlan
 from fairlead.settings import load_settings
-from fairlead.store.acts import Act, act
+from fairlead.store.acts import act
 from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.step_pages import sheet
@@ -26,7 +26,7 @@ from tests.fixtures.plans import make_draft
 from tests.logins import logins
 from tests.orchestration.test_operations import outcome
 from tests.pipeline import Consumers, Pipeline
-from tests.stored import record_decision
+from tests.stored import record_plan, wanted
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -61,9 +61,7 @@ def propose_again(pipeline: Pipeline, plan: StoredPlan) -> StoredPlan:
         topic_ids=document.topic_ids,
         expires_at=None,
     )
-    stored = record_decision(pipeline.store, draft).plan
-    assert stored is not None
-    return stored
+    return record_plan(pipeline.store, draft)
 
 
 def follows(consumers: Consumers, version: int) -> bool:
@@ -106,19 +104,9 @@ def test_plan_is_published_after_each_way_to_approve(
             return str(outcome(run)["what happens next"])
 
         def on_page(plan: StoredPlan) -> str:
-            wanted = Act(
-                actor="kim",
-                proof="token 1",
-                id=uuid4(),
-                act="approve",
-                group=group,
-                version=plan.version,
-                sha256=plan.sha256,
-                reason="agreed",
-            )
             engine = create_store_engine(make("fairlead_web"))
             text = sheet(engine, "approve", group, plan.version, datetime.now(UTC)).sentences
-            act(engine, wanted)
+            act(engine, wanted("approve", plan))
             engine.dispose()
             return " ".join(text)
 

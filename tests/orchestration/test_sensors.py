@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 import dagster as dg
 import pytest
 
 from fairlead.archive import SampleArchive, Taken
-from fairlead.store.acts import Act, act
+from fairlead.store.acts import act
 from fairlead.store.attempts import Attempt, record_attempts
 from fairlead.store.engine import create_store_engine
 from orchestration.samples import IN_A_TICK_S
@@ -17,6 +16,7 @@ from tests.docs.scenario import store_week
 from tests.fixtures.consumer_groups import Join
 from tests.logins import logins
 from tests.pipeline import Pipeline
+from tests.stored import wanted
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -125,17 +125,7 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
     record_attempts(pipeline.store.engine, [Attempt("orders", plan.version, now, "frozen", later)])
     with logins(migrated) as make:
         engine = create_store_engine(make("fairlead_web"))
-        wanted = Act(
-            actor="kim",
-            proof="token 1",
-            id=uuid4(),
-            act="withdraw",
-            group="orders",
-            version=plan.version,
-            sha256=plan.sha256,
-            reason="too few",
-        )
-        act(engine, wanted)
+        act(engine, wanted("withdraw", plan))
         engine.dispose()
     pipeline.sensor("approved_plans")
     assert pipeline.store.get("orders", plan.version).state == "withdrawn"

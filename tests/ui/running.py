@@ -20,6 +20,7 @@ from fairlead.sandbox.spark import SparkServer
 from fairlead.settings import SparkSettings
 from fairlead.surfaces.demo.environment import dagster_yaml
 from tests.interrupts import accepting_ctrl_c
+from tests.programs import FAIRLEAD
 from tests.waiting import PATIENCE_S, eventually
 
 ROOT: Final = Path(__file__).parents[2]
@@ -74,7 +75,7 @@ def dagster_dev(home: Path, port: int, environment: Mapping[str, str]) -> Iterat
 @contextmanager
 def fairlead_serve(log: Path, port: int, environment: Mapping[str, str]) -> Iterator[Ready]:
     """Run `fairlead serve`."""
-    command = [str(Path(sys.executable).with_name("fairlead")), "serve", "--port", str(port)]
+    command = [str(FAIRLEAD), "serve", "--port", str(port)]
     with _running(command, port, log, environment) as ready:
         yield ready
 

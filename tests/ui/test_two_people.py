@@ -33,7 +33,7 @@ from tests.fixtures.plans import make_draft, make_metrics
 from tests.lengths import form
 from tests.logins import logins
 from tests.serving import serving
-from tests.stored import record_decision
+from tests.stored import record_plan
 from tests.ui.conftest import HEIGHT, PATIENCE_MS, WIDTH, create_topic, keep
 from tests.ui.running import free_port
 from tests.ui.test_person import assert_open_to_all
@@ -105,9 +105,7 @@ class Team:
                 lag_max=110_000, gap=0.05, kept=2, moved=1, forecast_time_lag_s=20.0
             ),
         )
-        plan = record_decision(self.planner, draft).plan
-        assert plan is not None
-        return plan
+        return record_plan(self.planner, draft)
 
     def work(self) -> None:
         """Carry out requests of web pages and publish approved plans, as the sensor does."""

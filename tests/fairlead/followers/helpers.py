@@ -367,6 +367,13 @@ class Fleet:
             return self._start_aiokafka(AIOKafkaConsumer, client_id, options)
         return self._start_kafka_python(KafkaConsumer, client_id, options)
 
+    def plan(self, version: int, **shares: list[int]) -> PlanDocument:
+        """Return a plan for the first topic, whose partitions are all in the members' shares."""
+        topic, count = self.topics[0], sum(map(len, shares.values()))
+        members = {name: {topic: share} for name, share in shares.items()}
+        counts = {topic: count}
+        return make_plan(members, partition_counts=counts, group=self.group, version=version)
+
     def publish(self, plan: PlanDocument) -> None:
         """Publish a plan."""
         value = plan.to_bytes()

@@ -11,13 +11,11 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers import aiokafka, kafka_python
 from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import Settings
-from fairlead.wire.document import PlanDocument
 from tests.fairlead.followers.helpers import (
     CLIENTS,
     Fleet,
     Member,
     make_big_plan,
-    make_plan,
     spoilt,
 )
 from tests.records import PUBLIC, signed_plan
@@ -26,17 +24,6 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.kafka
 
 FOUR = [0, 1, 2, 3]
-
-
-def plan(fleet: Fleet, version: int, **shares: list[int]) -> PlanDocument:
-    """Return a plan for the fleet's only topic."""
-    topic = fleet.topics[0]
-    return make_plan(
-        {name: {topic: share} for name, share in shares.items()},
-        partition_counts={topic: 4},
-        group=fleet.group,
-        version=version,
-    )
 
 
 def owned(members: dict[str, Member], topic: str) -> dict[str, list[int]]:
@@ -57,7 +44,7 @@ def settles(
 
 def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
     """Followers report their racks, although their client libraries do not; racks are optional."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    fleet.publish(fleet.plan(1, a=[0], b=[1, 2, 3]))
     members = {"a": fleet.join("a", client_rack="r1"), "b": fleet.join("b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
     with KafkaGateway(settings.kafka) as gateway:
@@ -68,7 +55,7 @@ def test_members_report_their_racks(fleet: Fleet, settings: Settings) -> None:
 def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
     """Untrusted records are skipped, and the next rebalance still follows the last good plan."""
     origin = fleet.origin
-    fleet.send(*signed_plan(plan(fleet, 1, a=[0], b=[1, 2, 3]), origin))
+    fleet.send(*signed_plan(fleet.plan(1, a=[0], b=[1, 2, 3]), origin))
     members = {"a": fleet.join("a", public_keys=PUBLIC)}
     settles(fleet, members, 1, a=FOUR)
     status = members["a"].status
@@ -77,7 +64,7 @@ def test_untrusted_records_leave_the_last_good_plan(fleet: Fleet) -> None:
     def skips(count: int) -> bool:
         return status().records_skipped == count
 
-    newer = plan(fleet, 2, a=[3], b=[0, 1, 2])
+    newer = fleet.plan(2, a=[3], b=[0, 1, 2])
     for skipped, (how, record) in enumerate(spoilt(newer, origin).items(), start=1):
         fleet.send(*record)
         eventually(partial(skips, skipped), f"{how}: skipped")
@@ -90,7 +77,7 @@ def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
     """The largest plans fit the client's fetch limits, and are read in time."""
     topic = fleet.topics[0]
     big = make_big_plan({"a": {topic: [0]}, "b": {topic: [1, 2, 3]}}, group=fleet.group, version=2)
-    fleet.publish(plan(fleet, 1, a=[0, 1], b=[2, 3]))
+    fleet.publish(fleet.plan(1, a=[0, 1], b=[2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0, 1], b=[2, 3])
     fleet.publish(big)
@@ -99,7 +86,7 @@ def test_plan_of_five_megabytes_is_adopted(fleet: Fleet) -> None:
 
 def test_group_returns_to_range_after_a_tombstone(fleet: Fleet) -> None:
     """A withdrawn plan is no longer followed, although no member joins or leaves."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    fleet.publish(fleet.plan(1, a=[0], b=[1, 2, 3]))
     members = {name: fleet.join(name) for name in ("a", "b")}
     settles(fleet, members, 1, a=[0], b=[1, 2, 3])
     fleet.send(None)
@@ -126,7 +113,7 @@ def test_leader_assigns_topics_that_it_does_not_read(
 
 def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None:
     """The group uses the plan only if all members follow plans, otherwise `range`."""
-    fleet.publish(plan(fleet, 1, a=[0], b=[1, 2, 3]))
+    fleet.publish(fleet.plan(1, a=[0], b=[1, 2, 3]))
     topic = fleet.topics[0]
 
     def halves(first: Member, second: Member) -> None:
@@ -151,7 +138,7 @@ def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None
 
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
     """Whichever library the leader uses, static members of both libraries follow the plan."""
-    fleet.publish(plan(fleet, 1, a=[0], one=[1], two=[2, 3]))
+    fleet.publish(fleet.plan(1, a=[0], one=[1], two=[2, 3]))
     members = {"a": fleet.join("a")}  # the first member is the leader
     settles(fleet, members, 1, a=FOUR)
     for name, client in zip(("one", "two"), CLIENTS, strict=True):

@@ -21,6 +21,7 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 from tests.cluster import NODES, QUIET, KafkaCluster
 from tests.lengths import LONG, form
+from tests.programs import FAIRLEAD
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
@@ -34,7 +35,7 @@ FREEZES = form(short=1, long=10)
 RESTARTS = form(short=1, long=10)
 #: Seconds of a freeze: longer than the sampler's request time-out and the broker's session.
 FREEZE_S = form(short=15.0, long=60.0)
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
+
 AT = "--bootstrap-servers"
 PREFERRED = 0
 #: Milliseconds. Interval at which kafka-python refreshes its list of brokers; longer than the test.

@@ -35,7 +35,7 @@ from tests.fairlead.followers.helpers import (
 )
 from tests.fairlead.kafka.members import BrokerAssigned, as_followers
 from tests.fairlead.kafka.secured import Right, SecuredBroker, rights
-from tests.records import publish, unsigned
+from tests.records import newest_record, publish, unsigned
 from tests.topics import create_topics
 from tests.waiting import PATIENCE_S, eventually
 
@@ -125,9 +125,7 @@ def test_rights_suffice_to_plan_and_to_follow(
             members[name] = start(broker, client, user, orders, named)
             leaving.callback(members[name].stop)
         eventually(lambda: {name: m.owned for name, m in members.items()} == shares, "they follow")
-        record = topic.read(group)
-        assert record is not None
-        assert record.position == position
+        assert newest_record(topic, group).position == position
         with KafkaGateway(broker.settings("planner")) as gateway:
             assert group in gateway.list_groups()
             live = gateway.live_group(group)

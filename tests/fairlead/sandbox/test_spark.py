@@ -5,7 +5,6 @@ import os
 import socket
 import stat
 import struct
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from fairlead.settings import SparkSettings
 from fairlead.spark import session
 from fairlead.spark.warm import WarmServer, made_of
 from fairlead.surfaces.cli import app
+from tests.programs import FAIRLEAD, ended
 from tests.waiting import PATIENCE_S
 
 AUTO = SparkSettings()
@@ -76,12 +76,7 @@ def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("warm spark")
     try:
         # Use a separate process, because PySpark allows one kind of session per process.
-        subprocess.run(
-            [Path(sys.executable).with_name("fairlead"), "spark", "up"],
-            env={**os.environ, "FAIRLEAD_STATE_DIR": str(folder)},
-            check=True,
-            timeout=PATIENCE_S,
-        )
+        ended(FAIRLEAD, "spark", "up", env={**os.environ, "FAIRLEAD_STATE_DIR": str(folder)})
         yield folder
     finally:
         SparkServer(folder, AUTO).stop()
@@ -159,13 +154,8 @@ def test_token_is_private_and_required(state_dir: Path, server: WarmServer) -> N
 )
 def test_step_is_repeated_on_a_new_server(state_dir: Path) -> None:
     """If the server was killed, the second attempt of a step starts a new server."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
-        stdout=subprocess.PIPE,
-        check=True,
-        timeout=PATIENCE_S,
-    )
+    environment = {**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)}
+    done = ended(sys.executable, "-c", PROGRAM, env=environment)
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["counted"] == 3
     assert len(set(seen["pids"])) == 2

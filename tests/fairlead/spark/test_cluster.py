@@ -16,6 +16,7 @@ from benchmarks.recorded import Size, snapshot
 from fairlead.spark.session import JAVA_OPTIONS
 from fairlead.spark.warehouse import Warehouse
 from tests.fairlead.spark.on_cluster import plan
+from tests.programs import ended
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
@@ -76,17 +77,12 @@ def planned_elsewhere(master: str, properties: dict[str, str], folder: Path) -> 
     fleet = snapshot([Size(groups=12, partitions=20, members=3), Size(1, 2_000, 10)])
     warehouse.write_snapshot(fleet, {})
     module = "tests.fairlead.spark.on_cluster"
-    subprocess.run(
-        [sys.executable, "-m", module, fleet.snapshot_id],
-        env=os.environ
-        | LOOPBACK
-        | {
-            "FAIRLEAD_WAREHOUSE": str(folder / "warehouse"),
-            "FAIRLEAD_SPARK__MASTER": master,
-            "FAIRLEAD_SPARK__PROPERTIES": json.dumps(properties),
-        },
-        check=True,
-    )
+    given = {
+        "FAIRLEAD_WAREHOUSE": str(folder / "warehouse"),
+        "FAIRLEAD_SPARK__MASTER": master,
+        "FAIRLEAD_SPARK__PROPERTIES": json.dumps(properties),
+    }
+    ended(sys.executable, "-m", module, fleet.snapshot_id, env=os.environ | LOOPBACK | given)
     there = warehouse.load("candidates", fleet.snapshot_id)
     plan(warehouse, fleet.snapshot_id)
     candidates = warehouse.load("candidates", fleet.snapshot_id)

@@ -1,13 +1,12 @@
 """Spark's JVM gets all its properties, and other users cannot read the secret ones."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.waiting import PATIENCE_S
+from tests.programs import ended
 
 VALUE = " hunter2\\ = é\n#!"
 #: Run in a separate process, because each process starts a JVM only once.
@@ -49,14 +48,7 @@ print(json.dumps({
 @pytest.mark.spark
 def test_properties_with_secrets_are_on_no_command_line() -> None:
     """The JVM gets secret properties, but no command line or environment shows them."""
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(VALUE)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert result.returncode == 0, result.stderr
+    result = ended(sys.executable, "-c", PROGRAM, json.dumps(VALUE))
     output = json.loads(result.stdout.splitlines()[-1])
     assert any("-Xmx600m" in line for line in output["command lines"])
     assert "hunter2" not in str(output["command lines"]) + str(output["environments"])

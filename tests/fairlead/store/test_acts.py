@@ -1,6 +1,5 @@
 """Actions on web pages: recorded names, agreement of two people, and limited rights."""
 
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,7 +8,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine
 
-from fairlead.domain.records import PlanDraft, StoredPlan
+from fairlead.domain.records import StoredPlan
 from fairlead.errors import ConfigurationError, PlanStateError
 from fairlead.store.acts import Act, Verb, act, agreed, answer, asked, find_act, objection_to_pages
 from fairlead.store.freezes import read_freezes
@@ -17,7 +16,7 @@ from fairlead.store.history_queries import read_plan
 from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import MakeDraft, StoreAs, record_publication
 from tests.logins import Login
-from tests.stored import record_decision
+from tests.stored import record_plan, wanted
 
 pytestmark = pytest.mark.postgres
 
@@ -25,34 +24,13 @@ Propose = Callable[..., StoredPlan]
 
 
 @pytest.fixture
-def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store with the planner's login."""
-    return store_as(login("fairlead_planner", name="planner"))
-
-
-@pytest.fixture
-def web(login: Login, store_as: StoreAs) -> Engine:
-    """Return an engine with the web server's login."""
-    return store_as(login("fairlead_web", name="web")).engine
-
-
-@pytest.fixture
 def proposed(planner: PlanStore, draft: MakeDraft) -> Propose:
     """Return a function that proposes a plan with the planner's login."""
 
     def propose(snapshot: str = "s1", **changes: Any) -> StoredPlan:
-        plan = record_decision(planner, draft(snapshot, **changes)).plan
-        assert plan is not None
-        return plan
+        return record_plan(planner, draft(snapshot, **changes))
 
     return propose
-
-
-def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
-    """Return an action on a plan that a person requests on a page."""
-    about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
-    about |= {"sha256": plan and plan.sha256, "id": uuid.uuid4(), "reason": "agreed"}
-    return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})
 
 
 def freeze_of(group: str | None, number: int | None = None, **given: Any) -> Act:
@@ -75,11 +53,11 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 
 @pytest.mark.parametrize("owned", [False, True], ids=["policy", "owner's table"])
 def test_pages_do_not_approve_if_the_database_requires_four_eyes(
-    web: Engine, proposed: Propose, store_url: str, *, owned: bool
+    web: Engine, proposed: Propose, migrated: str, *, owned: bool
 ) -> None:
     """If a policy or the table `four_eyes` requires database users, pages cannot approve."""
     if owned:
-        with psycopg.connect(store_url) as owner:
+        with psycopg.connect(migrated) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
     plan = proposed(four_eyes="proxy" if owned else "database")
     act(web, freeze_of("orders"))
@@ -100,12 +78,12 @@ def test_pages_do_not_approve_if_the_database_requires_four_eyes(
 
 @pytest.mark.parametrize(("hours", "state"), [(23, "approved"), (25, "proposed")])
 def test_agreement_lasts_a_day(
-    web: Engine, store_url: str, proposed: Propose, hours: int, state: str
+    web: Engine, migrated: str, proposed: Propose, hours: int, state: str
 ) -> None:
     """If a plan needs two people, the first person's approval counts for 24 hours."""
     plan = proposed(four_eyes="proxy")
     act(web, wanted("approve", plan, "kim"))
-    with psycopg.connect(store_url) as owner:
+    with psycopg.connect(migrated) as owner:
         owner.execute(
             "UPDATE fairlead_raw.page_act SET at = at - make_interval(hours => %s)", [hours]
         )
@@ -150,7 +128,7 @@ def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Prop
 
 
 def test_requested_rollback_is_made_once(
-    web: Engine, planner: PlanStore, proposed: Propose, draft: MakeDraft
+    web: Engine, planner: PlanStore, proposed: Propose
 ) -> None:
     """A rollback names the request that caused it; the requester may be one of two approvers."""
     for snapshot in ("s1", "s2"):
@@ -164,9 +142,7 @@ def test_requested_rollback_is_made_once(
     with pytest.raises(PlanStateError, match="has not answered an earlier request yet"):
         act(web, wanted("withdraw", other))
     assert [page_act.id for page_act in asked(planner.engine)] == [back.id]
-    made: PlanDraft = draft("s3", rolled_back_from=1, request_id=back.id, four_eyes="proxy")
-    stored = record_decision(planner, made).plan
-    assert stored is not None
+    stored = proposed("s3", rolled_back_from=1, request_id=back.id, four_eyes="proxy")
     answer(planner.engine, back.id, "done", "version 3 is proposed")
     assert asked(planner.engine) == []
     assert planner.requested(back.id) == stored

@@ -1,21 +1,19 @@
 """Decisions are stored completely, and read back unchanged."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
-from fairlead.domain.records import Decision, PlanDraft
+from fairlead.domain.records import Decision
 from fairlead.store.engine import transaction
 from fairlead.store.history_queries import read_candidates
 from fairlead.store.plans import PlanStore
+from tests.fixtures.plans import MakeDraft, make_metrics
 from tests.stored import record_decision
 
 pytestmark = pytest.mark.postgres
-
-MakeDraft = Callable[..., PlanDraft]
 
 
 def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
@@ -39,9 +37,7 @@ def test_candidates_are_read_back_unchanged(
     assert read_candidates(engine, "orders", "s1") == list(decision.candidates)
 
 
-def test_lag_beyond_64_bits_is_stored(
-    store: PlanStore, engine: Engine, no_plan: Decision, metrics: Callable[..., dict[str, Any]]
-) -> None:
+def test_lag_beyond_64_bits_is_stored(store: PlanStore, engine: Engine, no_plan: Decision) -> None:
     """A sum of lags can exceed int64, and is stored exactly."""
-    record_decision(store, dataclasses.replace(no_plan, observed=metrics(lag_max=2**64)))
+    record_decision(store, dataclasses.replace(no_plan, observed=make_metrics(lag_max=2**64)))
     assert rows(engine, "SELECT lag_max FROM fairlead_raw.balance") == [(2**64,)]

@@ -71,10 +71,10 @@ def test_differences_are_those_of_the_documents(engine: Engine, propose: Plans) 
     assert diff(engine, 1, 4) == []
 
 
-def test_missing_version_is_an_error(propose: Plans, store_url: str) -> None:
+def test_missing_version_is_an_error(propose: Plans, migrated: str) -> None:
     """A missing version is an error, because an empty difference would mean "no change"."""
     propose()
-    with psycopg.connect(store_url, autocommit=True) as person:
+    with psycopg.connect(migrated, autocommit=True) as person:
         for arguments in ("'orders', 1, 2", "'orders', 3, 1", "'none', 1, 1", "'orders', 1, null"):
             with pytest.raises(psycopg.Error, match="has no version") as error:
                 person.execute(f"SELECT * FROM fairlead.plan_diff({arguments})".encode())

@@ -12,13 +12,13 @@ pytestmark = pytest.mark.postgres
 
 
 def test_step_that_commits_after_later_ones_is_read_once(
-    store: PlanStore, draft: MakeDraft, store_url: str
+    store: PlanStore, draft: MakeDraft, migrated: str
 ) -> None:
     """A step is read once, even if its transaction commits after later steps were read."""
     for group in ("slow", "quick"):
         record_decision(store, draft(group=group))
     _, cursor = read_steps(store.engine, None)
-    with psycopg.connect(store_url) as slow:
+    with psycopg.connect(migrated) as slow:
         slow.execute("SELECT fairlead.approve_plan('slow', 1, 'at lunch')")
         store.reject("quick", 1, reason="at once")
         steps, cursor = read_steps(store.engine, cursor)

@@ -154,7 +154,7 @@ def test_default_isolation_level_changes_no_transaction(approve: Plans, migrated
 
 @EVERYTHING
 def test_freeze_waits_for_uncommitted_entries(
-    store: PlanStore, approve: Plans, store_url: str, group: str | None
+    store: PlanStore, approve: Plans, migrated: str, group: str | None
 ) -> None:
     """If a transaction is about to send a plan, a freeze waits until the transaction ends."""
     approve()
@@ -162,7 +162,7 @@ def test_freeze_waits_for_uncommitted_entries(
         with Outbox(store.engine).turn("plans", 0) as turn:
             assert len(turn.add([PublishRequest("orders", 1, lease_until=LEASE_UNTIL)])) == 1
             freezing = pool.submit(freeze_plans, store.engine, group, reason="incident")
-            eventually(lambda: a_session_waits(store_url), "the freeze waits")
+            eventually(lambda: a_session_waits(migrated), "the freeze waits")
             assert not freezing.done()
         freezing.result(PATIENCE_S)
     assert store.get("orders", 1).state == "sending"
@@ -183,7 +183,7 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 
 @EVERYTHING
 def test_entry_waits_for_an_uncommitted_freeze(
-    store: PlanStore, approve: Plans, store_url: str, group: str | None
+    store: PlanStore, approve: Plans, migrated: str, group: str | None
 ) -> None:
     """A sender waits until another transaction has committed a freeze, and then sends nothing."""
     approve()
@@ -191,7 +191,7 @@ def test_entry_waits_for_an_uncommitted_freeze(
         with transaction(store.engine) as connection:
             connection.execute(select(func.fairlead.freeze(group, "incident", None)))
             sending = pool.submit(add_entries, store)
-            eventually(lambda: a_session_waits(store_url), "the sender waits")
+            eventually(lambda: a_session_waits(migrated), "the sender waits")
             assert not sending.done()
         assert sending.result(PATIENCE_S) == []
     assert store.get("orders", 1).state == "approved"

@@ -19,6 +19,7 @@ from fairlead.store.history_queries import read_groups, read_plans
 from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
 from fairlead.store.monitoring import _LAG
 from fairlead.store.plans import PlanStore
+from tests.fixtures.plans import make_metrics
 from tests.stored import plan_history, record_adoption, record_decision
 
 pytestmark = pytest.mark.postgres
@@ -107,9 +108,7 @@ def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
         assert sum(pool.map(record, range(8))) == 40
 
 
-def test_rollback_has_the_age_of_its_lag(
-    engine: Engine, publish: Plans, propose: Plans, metrics: Callable[..., Any]
-) -> None:
+def test_rollback_has_the_age_of_its_lag(engine: Engine, publish: Plans, propose: Plans) -> None:
     """A rollback uses an older snapshot's lag, which is not shown as the group's newest lag."""
     plan = publish()
     propose("s2")
@@ -117,7 +116,7 @@ def test_rollback_has_the_age_of_its_lag(
         "s3",
         snapshot_at=plan.snapshot_at + timedelta(hours=1),
         rolled_back_from=1,
-        observed=metrics(lag_max=1),
+        observed=make_metrics(lag_max=1),
     )
     (group,) = read_groups(engine)
     assert (group["lag_max"], group["observed_at"]) == (160_000, plan.snapshot_at)
@@ -145,7 +144,6 @@ def test_plan_history_has_a_row_for_each_version(
     publish: Plans,
     propose: Plans,
     no_plan: Decision,
-    metrics: Callable[..., dict[str, Any]],
 ) -> None:
     """A row has the approver, the moves, and figures: before the plan, predicted and achieved."""
     plan = publish("s1")
@@ -158,7 +156,7 @@ def test_plan_history_has_a_row_for_each_version(
             planned=3,
             as_planned=minute + 1,
         )
-        measured = metrics(lag_max=115_500 + minute, topic_spread=float(minute))
+        measured = make_metrics(lag_max=115_500 + minute, topic_spread=float(minute))
         at = datetime.now(UTC) + timedelta(minutes=minute)
         later = replace(no_plan, snapshot_id=f"later-{minute}", snapshot_at=at, observed=measured)
         record_decision(store, later)

@@ -29,9 +29,9 @@ WAYS = {
 
 
 @pytest.fixture
-def by_hand(store_url: str) -> Iterator[psycopg.Connection]:
+def by_hand(migrated: str) -> Iterator[psycopg.Connection]:
     """Return a connection like that of a person in psql."""
-    with psycopg.connect(store_url, autocommit=True) as connection:
+    with psycopg.connect(migrated, autocommit=True) as connection:
         yield connection
 
 

@@ -208,7 +208,7 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
 
 
 def test_database_agrees_with_the_model(
-    store_url: str,
+    migrated: str,
     draft: MakeDraft,
     login: Login,
     store_as: StoreAs,
@@ -221,7 +221,7 @@ def test_database_agrees_with_the_model(
     ):  # on a slow machine, another session may hold a lock for long
         monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     urls = {who: login("fairlead_planner") for who in PLANNERS}
-    urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: store_url}
+    urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: migrated}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)
     try:
         run_state_machine_as_test(

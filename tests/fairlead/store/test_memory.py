@@ -1,6 +1,5 @@
 """Times of publications, read from the store for an analysis; and the imports of a dry run."""
 
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -10,7 +9,7 @@ import pytest
 from fairlead.domain.records import StoredPlan
 from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import SNAPSHOT_AT
-from tests.waiting import PATIENCE_S
+from tests.programs import ended
 
 
 @pytest.mark.postgres
@@ -41,8 +40,6 @@ def test_dry_run_imports_little() -> None:
         "fairlead.workflows.planning_one_group,"
         "fairlead.store.engine, fairlead.store.analysis_memory; print(*sys.modules)"
     )
-    imported = subprocess.check_output(
-        [sys.executable, "-c", program], text=True, timeout=PATIENCE_S
-    )
+    imported = ended(sys.executable, "-c", program).stdout
     heavy = {"sqlalchemy.orm", "pandas", "pyspark", "dagster", "ortools", "matplotlib", "scipy"}
     assert heavy & set(imported.split()) == set()

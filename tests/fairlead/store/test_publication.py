@@ -30,9 +30,9 @@ def last_turn(store: PlanStore) -> PartitionLock:
         return turn.lock
 
 
-def test_partitions_do_not_wait_for_each_other(store: PlanStore, store_url: str) -> None:
+def test_partitions_do_not_wait_for_each_other(store: PlanStore, migrated: str) -> None:
     """While one partition of the plan topic is locked, only the other partitions can be locked."""
-    with Outbox(store.engine).turn("plans", 0), psycopg.connect(store_url) as other:
+    with Outbox(store.engine).turn("plans", 0), psycopg.connect(migrated) as other:
         other.execute("SET lock_timeout = '100ms'")
         other.execute("SELECT fairlead_raw.lock_partition('plans', 1)")
         with pytest.raises(psycopg.errors.LockNotAvailable):

@@ -248,10 +248,10 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
 
 @pytest.mark.parametrize("roles", [(), ("fairlead_planner",)])
 def test_no_login_can_block_decisions_on_a_new_day(
-    store_url: str, no_plan: Decision, login: Login, roles: tuple[str, ...]
+    migrated: str, no_plan: Decision, login: Login, roles: tuple[str, ...]
 ) -> None:
     """A decision is stored even if another login has taken the strongest locks that it may take."""
-    engine = create_store_engine(f"{store_url}&options=-c%20lock_timeout%3D2s")
+    engine = create_store_engine(f"{migrated}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():
             stranger.execute("SELECT pg_advisory_lock(oid::bigint) FROM pg_class")

@@ -6,7 +6,6 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from fairlead.domain.records import PlanDraft, StoredPlan
 from fairlead.errors import PlanStateError
 from fairlead.store.plans import PlanStore
 from tests.fixtures.plans import (
@@ -17,7 +16,7 @@ from tests.fixtures.plans import (
     record_withdrawal,
 )
 from tests.logins import Login
-from tests.stored import plan_history, record_adoption, record_decision
+from tests.stored import plan_history, record_adoption, record_plan
 
 pytestmark = pytest.mark.postgres
 
@@ -115,9 +114,9 @@ REFUSED = {
 }
 
 
-def test_login_without_a_role_cannot_connect(store_url: str, login: Login) -> None:
+def test_login_without_a_role_cannot_connect(migrated: str, login: Login) -> None:
     """Only members of Fairlead's roles can connect to the database."""
-    with psycopg.connect(store_url) as superuser:
+    with psycopg.connect(migrated) as superuser:
         rights = [
             superuser.execute(
                 "SELECT has_database_privilege(%s, current_database(), 'CONNECT')", [role]
@@ -128,25 +127,13 @@ def test_login_without_a_role_cannot_connect(store_url: str, login: Login) -> No
     psycopg.connect(login("fairlead_reader")).close()
 
 
-@pytest.fixture
-def planner(login: Login, store_as: StoreAs) -> PlanStore:
-    """Return a store with the login of a planning service, a member of `fairlead_planner`."""
-    return store_as(login("fairlead_planner", name="planner"))
-
-
-def propose(store: PlanStore, draft: PlanDraft) -> StoredPlan:
-    plan = record_decision(store, draft).plan
-    assert plan is not None
-    return plan
-
-
 def user_of(url: str) -> str:
     return urlsplit(url).netloc.partition("@")[0]
 
 
-def test_rights_are_exactly_these(store_url: str) -> None:
+def test_rights_are_exactly_these(migrated: str) -> None:
     """All roles read all tables, only planners write, and each role has its own functions."""
-    with psycopg.connect(store_url) as superuser:
+    with psycopg.connect(migrated) as superuser:
         relations = [name for (name,) in superuser.execute(RELATIONS)]
         functions = superuser.execute(
             "SELECT proname, oid FROM pg_proc WHERE pronamespace::regnamespace::text ~ '^fairlead'"
@@ -200,7 +187,7 @@ def test_forbidden_statements_are_refused(
     planner: PlanStore, draft: MakeDraft, login: Login, role: str
 ) -> None:
     """Roles cannot rewrite, delete or forge rows, disable triggers, or take another role."""
-    propose(planner, draft())
+    record_plan(planner, draft())
     with psycopg.connect(login(role), autocommit=True) as person:
         answers = {}
         for statement in (refused := REFUSED[role] + GREEDY):
@@ -213,12 +200,12 @@ def test_forbidden_statements_are_refused(
 
 
 def test_functions_of_a_user_do_not_replace_guards(
-    planner: PlanStore, draft: MakeDraft, store_url: str, login: Login
+    planner: PlanStore, draft: MakeDraft, migrated: str, login: Login
 ) -> None:
     """A user's function `max` that hides the built-in cannot cause gaps in version numbers."""
-    propose(planner, draft())
+    record_plan(planner, draft())
     url = login("fairlead_planner")
-    with psycopg.connect(store_url) as superuser:
+    with psycopg.connect(migrated) as superuser:
         superuser.execute(f"GRANT CREATE ON SCHEMA public TO {user_of(url)}".encode())
     with psycopg.connect(url) as person:
         person.execute("SET search_path = public, pg_catalog")
@@ -235,7 +222,7 @@ def test_functions_of_a_user_do_not_replace_guards(
             )
         assert error.value.sqlstate == "FL001"
         person.rollback()
-    with psycopg.connect(store_url) as superuser:
+    with psycopg.connect(migrated) as superuser:
         superuser.execute(f"REVOKE CREATE ON SCHEMA public FROM {user_of(url)}".encode())
 
 
@@ -254,7 +241,7 @@ def test_planner_has_all_rights_for_planning(planner: PlanStore, draft: MakeDraf
     )
     assert planner.record_lag(lag) == 1
     for snapshot in ("s1", "s2"):
-        plan = propose(planner, draft(snapshot))
+        plan = record_plan(planner, draft(snapshot))
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="few", actor="policy")
         record_publication(planner, planner.get("orders", plan.version))
     record_adoption(planner, "orders", 2, observed_at=SNAPSHOT_AT, planned=3, as_planned=3)
@@ -271,9 +258,9 @@ def test_decision_has_the_login_of_its_approver(
     """Approvals and rejections record the login, even if another actor or role is set."""
     url = login("fairlead_approver")
     approver = store_as(url)
-    plan = propose(planner, draft("s1"))
+    plan = record_plan(planner, draft("s1"))
     approver.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="somebody")
-    propose(planner, draft("s2"))
+    record_plan(planner, draft("s2"))
     with psycopg.connect(url) as person:
         person.execute("SET ROLE fairlead_approver")
         person.execute("SELECT fairlead.reject_plan('orders', 2, 'no', actor => 'somebody')")
@@ -290,7 +277,7 @@ def test_four_eyes_need_an_approver_who_is_no_planner(
     planner: PlanStore, draft: MakeDraft, login: Login, store_as: StoreAs, roles: tuple[str, ...]
 ) -> None:
     """A planner cannot approve another planner's plan, even if the planner is also an approver."""
-    plan = propose(planner, draft(four_eyes="database"))
+    plan = record_plan(planner, draft(four_eyes="database"))
     other = store_as(login(*roles))
     with pytest.raises(PlanStateError, match=r"version 1 needs four eyes: .* is a member of"):
         other.approve("orders", 1, sha256=plan.sha256, reason="fine", actor="kim")
@@ -298,14 +285,14 @@ def test_four_eyes_need_an_approver_who_is_no_planner(
 
 
 def test_four_eyes_exclude_the_proposer(
-    store: PlanStore, planner: PlanStore, draft: MakeDraft, store_url: str
+    store: PlanStore, planner: PlanStore, draft: MakeDraft, migrated: str
 ) -> None:
     """No user can approve a plan that they proposed, even by SQL or as a superuser."""
-    plan = propose(planner, draft(group="a", four_eyes="database"))
+    plan = record_plan(planner, draft(group="a", four_eyes="database"))
     with pytest.raises(PlanStateError, match="proposed it and cannot approve it"):
         planner.approve("a", 1, sha256=plan.sha256, reason="fine", actor="kim")
-    propose(store, draft(group="b", four_eyes="database"))
-    with psycopg.connect(store_url, autocommit=True) as superuser:
+    record_plan(store, draft(group="b", four_eyes="database"))
+    with psycopg.connect(migrated, autocommit=True) as superuser:
         for role in ("NONE", "fairlead_approver"):
             superuser.execute(f"SET ROLE {role}".encode())
             with pytest.raises(psycopg.Error, match="proposed it") as error:
@@ -317,16 +304,16 @@ def test_four_eyes_exclude_the_proposer(
 
 
 def test_planner_cannot_disable_four_eyes(
-    planner: PlanStore, draft: MakeDraft, store_url: str
+    planner: PlanStore, draft: MakeDraft, migrated: str
 ) -> None:
     """Planners cannot change the table `four_eyes`; plans of its groups need a second person."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):
-        with psycopg.connect(store_url) as owner:
+        with psycopg.connect(migrated) as owner:
             owner.execute("DELETE FROM fairlead_raw.four_eyes")
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES (%s)", [groups])
-        plan = propose(planner, draft(f"s{version}", four_eyes=None))
+        plan = record_plan(planner, draft(f"s{version}", four_eyes=None))
         assert planner.get("orders", version).four_eyes == four_eyes, groups
         if four_eyes:
             with pytest.raises(PlanStateError, match="needs four eyes"):

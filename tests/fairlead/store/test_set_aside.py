@@ -69,7 +69,7 @@ def test_open_approval_delays_no_other_approval_or_expiry(
 
 
 def test_open_approval_delays_no_publication(
-    store: PlanStore, store_url: str, approve: Step
+    store: PlanStore, migrated: str, approve: Step
 ) -> None:
     """If groups are locked, only their plans wait; the next run completes the publication."""
     outbox = Outbox(store.engine)
@@ -77,7 +77,7 @@ def test_open_approval_delays_no_publication(
         PublishRequest(group, approve("s1", group=group).version, lease_until=LEASE_UNTIL)
         for group in GROUPS
     ]
-    with psycopg.connect(store_url) as other:
+    with psycopg.connect(migrated) as other:
         other.execute("SELECT fairlead_raw.lock_group('g2')")
         with outbox.turn("plans", 0) as turn:
             entries = turn.add(wanted)

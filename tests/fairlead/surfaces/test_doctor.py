@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -29,9 +28,8 @@ from fairlead.surfaces.cli import app
 from fairlead.surfaces.doctor import Finding, examine
 from fairlead.surfaces.doctor.archive import examine_archive
 from fairlead.surfaces.doctor.switches import findings
+from tests.programs import FAIRLEAD, ended
 from tests.waiting import PATIENCE_S, eventually
-
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def by_name(settings: Settings) -> dict[str, Finding]:
@@ -176,10 +174,7 @@ def test_missing_services_are_failures_and_others_are_checked() -> None:
         "FAIRLEAD_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1",
         "FAIRLEAD_KAFKA__REQUEST_TIMEOUT_S": "1",
     }
-    done = subprocess.run(
-        [FAIRLEAD, "doctor", "--json"], env=away, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
+    done = ended(FAIRLEAD, "doctor", "--json", status=1, env=away)
     found = {load["name"]: load for load in json.loads(done.stdout)}
     states = {name: load["state"] for name, load in found.items()}
     assert found["database"]["remedy"].startswith("start Postgres, or set postgres.url")

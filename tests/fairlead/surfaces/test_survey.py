@@ -19,6 +19,7 @@ from fairlead.surfaces.survey.finding import analysed_by, follows
 from fairlead.surfaces.survey.page import as_lines, as_page
 from tests.conftest import KafkaTopic
 from tests.fixtures.consumer_groups import Commit, Join, Produce
+from tests.programs import ended
 from tests.samples import samples
 from tests.waiting import PATIENCE_S
 
@@ -39,16 +40,7 @@ def survey(settings: Settings, folder: Path) -> subprocess.CompletedProcess[str]
     """Run `fairlead survey` with a folder as working directory, for six samples."""
     options = ["--minutes", "0.02", "--every", "0.2", "--format", "json"]
     servers = ["--bootstrap-servers", settings.kafka.bootstrap_servers]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "survey", *options, *servers],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+    return ended(sys.executable, "-c", PROGRAM, "survey", *options, *servers, cwd=folder)
 
 
 @pytest.mark.kafka

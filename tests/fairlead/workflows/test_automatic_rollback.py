@@ -24,6 +24,7 @@ from fairlead.workflows.reconciling import reconcile
 from tests.fairlead.workflows.plans import OPTIONS, live
 from tests.fairlead.workflows.test_rollback import SECOND, following_second
 from tests.fixtures.plans import SNAPSHOT_AT, MakeDraft, record_publication
+from tests.records import newest_record
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -102,9 +103,7 @@ def test_first_plan_is_withdrawn(store: PlanStore, topic: PlanTopic, publish: St
         now=SNAPSHOT_AT,
         withdrawals=withdrawals_of_regressions(store),
     )
-    record = topic.read("orders")
-    assert record is not None
-    assert record.value == withdrawn_value("orders", 1)
+    assert newest_record(topic).value == withdrawn_value("orders", 1)
     assert (done.version, done.withdrawn) == (1, True)
     assert open_regressions(store.engine) == []
     assert ended(store) == ["orders"]

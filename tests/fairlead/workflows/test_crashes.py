@@ -29,6 +29,7 @@ from tests.cluster import QUIET_PROPERTIES
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.crashing import PLANNING, WITHDRAWAL, plan, start
 from tests.lengths import LONG, form
+from tests.records import newest_record
 from tests.stored import plan_history
 from tests.waiting import PATIENCE_S, eventually
 
@@ -91,8 +92,7 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
     assert store.outbox().outstanding([group]) == []
     with PlanTopic(kafka) as topic:
         assert differences(store, [group], topic=topic, verifier=None) == [], group
-        record, cache = topic.read(group), PlanCache(group, topic.origin, None)
-    assert record is not None
+        record, cache = newest_record(topic, group), PlanCache(group, topic.origin, None)
     assert record.value == published.document
     assert record.position == (published.partition, published.record_offset)
     cache.apply(PlanRecord(0, group.encode(), record.value, tuple(record.headers)))
@@ -102,55 +102,53 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 
 
 def test_next_run_completes_a_killed_one(
-    store_url: str, store: PlanStore, kafka: KafkaSettings
+    migrated: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
     """After a kill at any point, the next run completes the plan, and no version is missing."""
     for point in POINTS:
-        process = start(point, signal.SIGKILL, store_url, kafka, point)
+        process = start(point, signal.SIGKILL, migrated, kafka, point)
         process.join(timeout=PATIENCE_S)
         assert process.exitcode == -signal.SIGKILL, point
     left = {point: [row["state"] for row in plan_history(store, point)] for point in POINTS}
     assert left == {point: [state] if state else [] for point, state in POINTS.items()}
 
     for point in POINTS:
-        plan(store_url, kafka, point, "s2")
+        plan(migrated, kafka, point, "s2")
         if store.published(point) is None:  # the next run has completed a withdrawal
             with PlanTopic(kafka) as topic:
-                record = topic.read(point)
-            assert record is not None
-            assert record.value == withdrawn_value(point, 1)
-            plan(store_url, kafka, point, "s3")
-        assert_whole(store_url, kafka, point)
+                assert newest_record(topic, point).value == withdrawn_value(point, 1)
+            plan(migrated, kafka, point, "s3")
+        assert_whole(migrated, kafka, point)
 
 
 @pytest.mark.parametrize("point", FREEZES)
 def test_frozen_run_does_not_undo_later_runs(
-    store_url: str, kafka: KafkaSettings, point: str
+    migrated: str, kafka: KafkaSettings, point: str
 ) -> None:
     """A frozen run that continues after other runs does not change their results.
 
     Postgres ends the session of a frozen publisher that holds a lock.
     """
-    frozen = start(point, signal.SIGSTOP, store_url, kafka, "orders")
+    frozen = start(point, signal.SIGSTOP, migrated, kafka, "orders")
     try:
         assert frozen.pid is not None
         stat = Path(f"/proc/{frozen.pid}/stat")
         eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] in "TZ", "it stops")
-        with psycopg.connect(store_url, autocommit=True) as superuser:
+        with psycopg.connect(migrated, autocommit=True) as superuser:
             superuser.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND state = 'idle in transaction'"
             )
         for snapshot in ("s2", "s3"):
-            plan(store_url, kafka, "orders", snapshot)
+            plan(migrated, kafka, "orders", snapshot)
         os.kill(frozen.pid, signal.SIGCONT)
         frozen.join(PATIENCE_S)
         assert frozen.exitcode == 0, point
     finally:
         frozen.kill()  # if the test failed while the process is frozen
         frozen.join()
-    plan(store_url, kafka, "orders", "s4")
-    assert_whole(store_url, kafka, "orders")
+    plan(migrated, kafka, "orders", "s4")
+    assert_whole(migrated, kafka, "orders")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +204,7 @@ def killable(broker: KafkaBroker, unique_name: str) -> KafkaSettings:
 
 
 def test_crash_of_the_broker_during_publication(
-    broker: KafkaBroker, killable: KafkaSettings, store_url: str, store: PlanStore
+    broker: KafkaBroker, killable: KafkaSettings, migrated: str, store: PlanStore
 ) -> None:
     """If the broker crashes, a plan stays in state "sending" until the next run publishes it."""
 
@@ -215,13 +213,13 @@ def test_crash_of_the_broker_during_publication(
             broker.kill()
 
     with pytest.raises(KafkaUnavailableError):
-        plan(store_url, killable, "orders", "s1", crash)
+        plan(migrated, killable, "orders", "s1", crash)
     waiting = store.get("orders", 1)
     assert waiting.state == "sending"
     broker.start()
     patient = killable.model_copy(update={"request_timeout_s": PATIENCE_S})
-    plan(store_url, patient, "orders", "s2")
-    assert_whole(store_url, patient, "orders")
+    plan(migrated, patient, "orders", "s2")
+    assert_whole(migrated, patient, "orders")
     assert store.get("orders", 1).sha256 == waiting.sha256
 
 

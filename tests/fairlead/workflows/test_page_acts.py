@@ -1,8 +1,8 @@
 """Requests that people make on pages, carried out by the planner."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from sqlalchemy import Engine
@@ -13,29 +13,19 @@ from fairlead.errors import GroupError, KafkaUnavailableError
 from fairlead.kafka.plan_topic import PlanTopic
 from fairlead.settings import Settings
 from fairlead.store import acts
-from fairlead.store.acts import Act, Verb
-from fairlead.store.engine import create_store_engine
+from fairlead.store.acts import Verb
 from fairlead.store.plans import PlanStore
 from fairlead.wire.record import withdrawn_value
 from fairlead.workflows.page_acts import take_up
 from tests.fairlead.workflows.plans import OPTIONS, Dying
 from tests.fairlead.workflows.test_rollback import NOW, SECOND, following_second
-from tests.logins import logins
-from tests.stored import plan_history
+from tests.records import newest_record
+from tests.stored import plan_history, wanted
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
 Step = Callable[..., StoredPlan]
 AUTOMATIC = (Policy(approval=Approval(automatic=True)),)
-
-
-@pytest.fixture
-def web(store_url: str) -> Iterator[Engine]:
-    """Return an engine with the login of the web server."""
-    with logins(store_url) as make:
-        engine = create_store_engine(make("fairlead_web"))
-        yield engine
-        engine.dispose()
 
 
 @pytest.fixture
@@ -45,18 +35,10 @@ def ask(web: Engine, store: PlanStore, publish: Step) -> Callable[[Verb, int], U
     publish("s2", members=SECOND)
 
     def ask(verb: Verb, version: int) -> UUID:
-        wanted = Act(
-            actor="kim",
-            proof="token 1",
-            id=uuid4(),
-            act=verb,
-            group="orders",
-            version=version,
-            sha256=store.get("orders", version).sha256,
-            reason="it was calmer",
-        )
-        acts.act(web, wanted)
-        return wanted.id
+        plan = store.get("orders", version)
+        request = wanted(verb, plan, "kim", reason="it was calmer")
+        acts.act(web, request)
+        return request.id
 
     return ask
 
@@ -101,9 +83,7 @@ def test_requested_withdrawal_is_carried_out(
         taken(store, dying)
     assert [act.id for act in acts.asked(store.engine)] == [act_id]
     assert taken(store, topic) == {"orders": "version 2 is withdrawn"}
-    record = topic.read("orders")
-    assert record is not None
-    assert record.value == withdrawn_value("orders", 2)
+    assert newest_record(topic).value == withdrawn_value("orders", 2)
 
 
 def test_impossible_request_is_refused_with_the_reason(

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,13 +26,6 @@ def cluster(settings: Settings, kafka_topic: Any) -> KafkaSettings:
     """Return the broker's settings, with a plan topic that only this test uses."""
     plans = kafka_topic(partitions=4, config={"cleanup.policy": "compact"})
     return settings.kafka.model_copy(update={"plan_topic": plans})
-
-
-@pytest.fixture
-def gateway(settings: Settings) -> Iterator[KafkaGateway]:
-    """Return a gateway to the test run's broker."""
-    with KafkaGateway(settings.kafka) as gateway:
-        yield gateway
 
 
 def goal(group: str, topic: str, partitions: int = 6) -> BrokerPlan:

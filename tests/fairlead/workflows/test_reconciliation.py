@@ -18,7 +18,7 @@ from fairlead.workflows.delivery import PublishOptions
 from fairlead.workflows.differences import differences
 from fairlead.workflows.reconciling import withdraw
 from tests.fairlead.workflows.plans import run
-from tests.records import SIGNER, signed, unsigned
+from tests.records import SIGNER, newest_record, signed, unsigned
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -62,8 +62,7 @@ def reconciled(store: PlanStore, topic: PlanTopic) -> list[str]:
 def new_follower(topic: PlanTopic) -> PlanState:
     """Return the state of a new plan follower after it has read the group's newest record."""
     cache = PlanCache("orders", topic.origin, OPTIONS.verifier())
-    record = topic.read("orders")
-    assert record is not None
+    record = newest_record(topic)
     cache.apply(PlanRecord(0, b"orders", record.value, tuple(record.headers)))
     return cache.state
 
@@ -87,8 +86,7 @@ def test_replayed_record_counts_until_the_next_reconciliation(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, approve: Approve, put: Put
 ) -> None:
     """If an old signed record is replayed, new members follow it until the next reconciliation."""
-    record = topic.read("orders")
-    assert record is not None
+    record = newest_record(topic)
     approve("s2")
     run(store, topic, options=OPTIONS, now=datetime.now(UTC))
     put(published.document, record.headers)
@@ -145,9 +143,7 @@ def test_restored_database_uses_a_new_epoch(
 
     Version 1 with a higher epoch replaces version 7.
     """
-    record = topic.read("orders")
-    assert record is not None
-    epoch = int(dict(record.headers)["epoch"])
+    epoch = int(dict(newest_record(topic).headers)["epoch"])
     ahead = published.document.replace(b'"version":1', b'"version":7')
     put(ahead, signed(ahead, group="orders", version=7, origin=topic.origin, epoch=epoch))
     (what,) = reconciled(store, topic)
@@ -177,8 +173,7 @@ def test_withdrawal_is_sent_again_after_a_replay(
     store: PlanStore, topic: PlanTopic, published: StoredPlan, put: Put
 ) -> None:
     """If a record of a withdrawn plan is replayed, the withdrawal is sent again."""
-    record = topic.read("orders")
-    assert record is not None
+    record = newest_record(topic)
     withdraw(store, "orders", topic=topic, options=OPTIONS, reason="enough")
     put(published.document, record.headers)
     assert new_follower(topic).plan is not None

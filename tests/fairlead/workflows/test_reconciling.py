@@ -36,7 +36,7 @@ from fairlead.workflows.reconciling import LATER, SOON, Live, withdraw
 from tests.conftest import KafkaTopic
 from tests.fairlead.workflows.plans import OPTIONS, Dying, as_planned, live, run, without_members
 from tests.fixtures.plans import SNAPSHOT_AT
-from tests.records import PUBLIC, SIGNER
+from tests.records import PUBLIC, SIGNER, newest_record
 from tests.stored import plan_history
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
@@ -69,8 +69,7 @@ def dying(topic: PlanTopic, settings: Settings) -> PlanTopic:
 
 
 def newest(topic: PlanTopic, verifier: Verifier | None = None) -> VerifiedRecord:
-    record = topic.read("orders")
-    assert record is not None
+    record = newest_record(topic)
     assert record.value is not None
     return read_record(
         record.value, record.headers, group="orders", origin=topic.origin, verifier=verifier
@@ -89,8 +88,7 @@ def test_approved_plan_is_signed_sent_once_and_recorded(
     """An approved plan's record is signed and has a lease; the store has the record's position."""
     plan, options = approve(), PublishOptions(timedelta(hours=6), SIGNER)
     run(store, topic, options=options)
-    record, stored = topic.read("orders"), store.get("orders", 1)
-    assert record is not None
+    record, stored = newest_record(topic), store.get("orders", 1)
     assert record.value == plan.document
     assert record.position == (stored.partition, stored.record_offset)
     assert (stored.state, stored.topic) == ("published", topic.name)
@@ -109,8 +107,7 @@ def test_sent_plan_is_recorded_although_the_group_changed(
     with pytest.raises(KafkaUnavailableError):
         run(store, dying)
     assert store.get("orders", 1).state == "sending"
-    first = topic.read("orders")
-    assert first is not None
+    first = newest_record(topic)
     (finished,) = run(store, topic, without_members)
     assert finished.action is Action.FINISH
     assert finished.place.endswith(f"at offset {first.position.offset}")
@@ -194,12 +191,12 @@ def test_plan_that_no_longer_fits_is_stale(  # noqa: PLR0917 - fixtures
 
 
 def test_altered_document_is_not_sent(
-    store: PlanStore, store_url: str, topic: PlanTopic, approve: Approve
+    store: PlanStore, migrated: str, topic: PlanTopic, approve: Approve
 ) -> None:
     """A plan whose bytes were changed in the database is not sent, since its hash is wrong."""
     plan = approve()
     altered = plan.document.replace(b"sticky", b"stucky")
-    with psycopg.connect(store_url) as connection:
+    with psycopg.connect(migrated) as connection:
         connection.execute("SET session_replication_role = replica")  # no trigger runs
         connection.execute("ALTER TABLE fairlead_raw.plan DROP CONSTRAINT plan_sha256_check")
         connection.execute("UPDATE fairlead_raw.plan SET document = %s", [altered])
@@ -329,8 +326,7 @@ def test_withdrawal_also_ends_a_waiting_version(
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")
-    record = topic.read("orders")
-    assert record is not None
+    record = newest_record(topic)
     assert record.value == withdrawn_value("orders", 1)
     assert done.place.endswith(f"at offset {record.position.offset}")
     assert [row["state"] for row in plan_history(store, "orders")] == ["withdrawn", "stale"]

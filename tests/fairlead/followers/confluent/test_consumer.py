@@ -1,8 +1,6 @@
 """A PlanConsumer follows plans, and otherwise acts like confluent-kafka's Consumer."""
 
 import gc
-import signal
-import subprocess
 import sys
 import threading
 import weakref
@@ -24,6 +22,7 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.record import Headers
 from tests.fairlead.followers.confluent.conftest import SOONER_S
 from tests.fairlead.followers.helpers import make_big_plan, make_plan, recreate, spoilt
+from tests.programs import ended
 from tests.records import PUBLIC, origin_of, signed_plan, unsigned
 from tests.waiting import PATIENCE_S, eventually, returned
 
@@ -127,6 +126,16 @@ def settle(members: Mapping[str, PlanConsumer], **shares: list[int]) -> None:
     poll_until(lambda: {n: owned(m) for n, m in members.items()} == shares, *members.values())
 
 
+def follow(
+    services: Services, members: Mapping[str, PlanConsumer], topic: str, **shares: list[int]
+) -> None:
+    """Publish a plan, subscribe the members, and poll until each owns its share."""
+    publish(services, next(iter(members.values())), topic, 1, **shares)
+    for member in members.values():
+        member.subscribe([topic])
+    settle(members, **{name: shares.get(name, []) for name in members})
+
+
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
@@ -198,10 +207,7 @@ def test_member_without_a_range_share_owns_its_planned_share(
 ) -> None:
     """Members to which `range` gives nothing still get their partitions from the plan."""
     members = {name: new_consumer(name) for name in "abcde"}
-    publish(services, members["a"], topic, e=[0], d=[1, 2, 3])
-    for member in members.values():
-        member.subscribe([topic])
-    settle(members, a=[], b=[], c=[], d=[1, 2, 3], e=[0])
+    follow(services, members, topic, e=[0], d=[1, 2, 3])
     members.pop("d").close()
     everything = [0, 1, 2, 3]
     poll_until(
@@ -246,10 +252,7 @@ def test_subscribing_again_keeps_the_verdict(
 ) -> None:
     """After a second call of `subscribe`, a member rejoins and gets the same partitions again."""
     members = {name: new_consumer(name) for name in "ab"}
-    publish(services, members["a"], topic, a=[3], b=[0, 1, 2])
-    for member in members.values():
-        member.subscribe([topic])
-    settle(members, a=[3], b=[0, 1, 2])
+    follow(services, members, topic, a=[3], b=[0, 1, 2])
     for name in "ab":
         before = members[name].status().rebalances
         members[name].subscribe([topic])
@@ -311,10 +314,7 @@ for _ in range(3):
         one.unsubscribe()
         one.subscribe(["absent"])
 """
-    result = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, check=False, timeout=PATIENCE_S
-    )
-    assert result.returncode == 0, (signal.Signals(-result.returncode), result.stderr)
+    ended(sys.executable, "-c", probe)
 
 
 @pytest.mark.kafka
@@ -424,9 +424,7 @@ def test_closing_waits_for_no_broker(
 ) -> None:
     """Close returns before the broker answers the consumer's last fetch, which takes minutes."""
     follower = new_consumer(**patient_broker)
-    publish(services, follower, topic, a=[0, 1, 2, 3])
-    follower.subscribe([topic])
-    settle({"a": follower}, a=[0, 1, 2, 3])
+    follow(services, {"a": follower}, topic, a=[0, 1, 2, 3])
     follower.poll(2.0)
     returned(follower.close, within_s=SOONER_S)
 
@@ -437,9 +435,7 @@ def test_closed_consumer_is_garbage(
 ) -> None:
     """After close, nothing refers to the member object any more, so its connections are freed."""
     follower = new_consumer()
-    publish(services, follower, topic, a=[0, 1, 2, 3])
-    follower.subscribe([topic])
-    settle({"a": follower}, a=[0, 1, 2, 3])
+    follow(services, {"a": follower}, topic, a=[0, 1, 2, 3])
     follower.close()
     left = weakref.ref(follower._member)  # noqa: SLF001 - it holds the connections
     made.clear()

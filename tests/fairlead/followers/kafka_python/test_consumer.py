@@ -14,7 +14,7 @@ from fairlead.errors import ConfigurationError
 from fairlead.followers.client_assignors.kafka_python import StickyAssignor
 from fairlead.followers.kafka_python import PlanAssignor, PlanConsumer
 from fairlead.sandbox import Services
-from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, make_plan, recreate
+from tests.fairlead.followers.helpers import Fleet, KafkaPythonMember, recreate
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("fleet", ["kafka-python"], indirect=True)]
@@ -41,13 +41,6 @@ class Journal(ConsumerRebalanceListener):  # type: ignore[misc] # kafka-python i
         self.notes.append(("assigned", sorted(number for _, number in assigned)))
 
 
-def publish(fleet: Fleet, version: int, **shares: list[int]) -> None:
-    topic = fleet.topics[0]
-    members = {name: {topic: share} for name, share in shares.items()}
-    counts = {topic: 4}
-    fleet.publish(make_plan(members, partition_counts=counts, group=fleet.group, version=version))
-
-
 def join(fleet: Fleet, name: str, journal: Journal, **options: Any) -> KafkaPythonMember:
     """Start a plan follower that records its rebalances."""
     member = fleet.join(name, listener=journal, **options)
@@ -66,14 +59,14 @@ def settles(fleet: Fleet, members: dict[str, KafkaPythonMember], **shares: list[
 
 def test_only_moved_partitions_are_revoked(fleet: Fleet) -> None:
     """If a new plan moves one partition, only this one is revoked and assigned."""
-    publish(fleet, 1, a=[0, 1], b=[2, 3])
+    fleet.publish(fleet.plan(1, a=[0, 1], b=[2, 3]))
     journals = {"a": Journal(), "b": Journal()}
     members = {"a": join(fleet, "a", journals["a"], **COOPERATIVE)}
     eventually(lambda: members["a"].status().plan_version == 1, "a leads by the plan")
     settles(fleet, members, a=[0, 1, 2, 3])
     members["b"] = join(fleet, "b", journals["b"], **COOPERATIVE)
     settles(fleet, members, a=[0, 1], b=[2, 3])
-    publish(fleet, 2, a=[0], b=[1, 2, 3])
+    fleet.publish(fleet.plan(2, a=[0], b=[1, 2, 3]))
     settles(fleet, members, a=[0], b=[1, 2, 3])
     eventually(lambda: ("assigned", [1]) in journals["b"].notes, "b is told of partition 1")
     assert journals["a"].notes == [
@@ -94,7 +87,7 @@ def test_only_moved_partitions_are_revoked(fleet: Fleet) -> None:
 def test_group_moves_between_cooperative_sticky_and_the_plan(fleet: Fleet) -> None:
     """A cooperative group migrates to plans and back, one member after the other."""
     sticky: dict[str, Any] = {"partition_assignment_strategy": (CooperativeStickyAssignor,)}
-    publish(fleet, 1, a=[0], b=[1, 2, 3])
+    fleet.publish(fleet.plan(1, a=[0], b=[1, 2, 3]))
     plain = fleet.join_plain("b", **sticky)
     follower = join(fleet, "a", Journal(), **COOPERATIVE, **sticky)
     topic = fleet.topics[0]
@@ -163,12 +156,8 @@ def test_member_removed_while_joining_loses_its_partitions(
 ) -> None:
     """The member reports its partitions as lost, and reads from the committed offsets."""
     journal = Journal()
-    consumer = PlanConsumer(
-        bootstrap_servers=services.bootstrap_servers,
-        group_id=fleet.group,
-        plan_topic=fleet.plan_topic,
-        **options,
-    )
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    consumer = follower(fleet, **connection, group_id=fleet.group, **options)
 
     def owns() -> bool:
         consumer.poll(timeout_ms=100)
@@ -189,31 +178,32 @@ def test_member_removed_while_joining_loses_its_partitions(
         consumer.close()
 
 
+def owns_all(consumer: PlanConsumer) -> Callable[[], bool]:
+    """Return a function that polls, and returns whether the member owns all four partitions."""
+
+    def polled() -> bool:
+        consumer.poll(timeout_ms=100)
+        settled = not consumer._coordinator.need_rejoin()  # noqa: SLF001 - there is no other way
+        return len(consumer.assignment()) == 4 and settled
+
+    return polled
+
+
 def test_eager_member_continues_at_the_commit_and_stays_paused(
     fleet: Fleet, services: Services
 ) -> None:
     """After a rebalance, the member reads from committed offsets, and partitions stay paused."""
-    consumer = PlanConsumer(
-        bootstrap_servers=services.bootstrap_servers,
-        group_id=fleet.group,
-        plan_topic=fleet.plan_topic,
-        enable_auto_commit=False,
-    )
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
-
-    def settled() -> bool:
-        consumer.poll(timeout_ms=100)
-        return len(consumer.assignment()) == 4 and not coordinator.need_rejoin()
-
+    connection = {"bootstrap_servers": services.bootstrap_servers}
+    consumer = follower(fleet, **connection, group_id=fleet.group, enable_auto_commit=False)
     try:
         consumer.subscribe(fleet.topics)
-        eventually(settled, "all partitions")
+        eventually(owns_all(consumer), "all partitions")
         for partition in consumer.assignment():
             consumer.seek(partition, 100)  # differs from the committed offset
         paused = TopicPartition(fleet.topics[0], 2)
         consumer.pause(paused)
-        coordinator.request_rejoin()
-        eventually(settled, "all partitions again")
+        consumer._coordinator.request_rejoin()  # noqa: SLF001 - there is no other way
+        eventually(owns_all(consumer), "all partitions again")
         assert consumer.paused() == {paused}
         assert {consumer.position(partition) for partition in consumer.assignment()} == {0}
     finally:
@@ -224,28 +214,17 @@ def test_removed_eager_member_calls_its_listener(fleet: Fleet, services: Service
     """The member reports its partitions as lost, because other members may have read them."""
     journal = Journal()
     connection = {"bootstrap_servers": services.bootstrap_servers}
-    consumer = PlanConsumer(
-        **connection,
-        group_id=fleet.group,
-        plan_topic=fleet.plan_topic,
-        enable_auto_commit=False,
-        session_timeout_ms=300_000,
-        heartbeat_interval_ms=290_000,
-    )
-    coordinator = consumer._coordinator  # noqa: SLF001 - there is no other way
-
-    def settled() -> bool:
-        consumer.poll(timeout_ms=100)
-        return len(consumer.assignment()) == 4 and not coordinator.need_rejoin()
-
+    rare = {"session_timeout_ms": 300_000, "heartbeat_interval_ms": 290_000}
+    configs = {**connection, **rare, "group_id": fleet.group, "enable_auto_commit": False}
+    consumer = follower(fleet, **configs)
     admin = KafkaAdminClient(**connection)
     try:
         consumer.subscribe(fleet.topics, listener=journal)
-        eventually(settled, "all partitions")
+        eventually(owns_all(consumer), "all partitions")
         me = MemberToRemove(member_id=consumer.group_metadata().member_id)
         admin.remove_group_members(fleet.group, [me])
-        coordinator.request_rejoin()
-        eventually(settled, "all partitions again")
+        consumer._coordinator.request_rejoin()  # noqa: SLF001 - there is no other way
+        eventually(owns_all(consumer), "all partitions again")
         every = [0, 1, 2, 3]
         assert journal.notes[-3:] == [("revoked", every), ("lost", every), ("assigned", every)]
     finally:
@@ -268,9 +247,9 @@ def test_plans_of_a_topic_that_was_created_again_are_adopted(
     fleet: Fleet, services: Services
 ) -> None:
     """Followers notice a recreated plan topic, although the offsets in it begin at 0 again."""
-    publish(fleet, 1, a=[0, 1, 2, 3])
+    fleet.publish(fleet.plan(1, a=[0, 1, 2, 3]))
     member = fleet.join("a")
     eventually(lambda: member.status().plan_version == 1, "the plan is followed")
     recreate(services, fleet.plan_topic, partitions=5)
-    publish(fleet, 2, a=[0, 1, 2, 3])
+    fleet.publish(fleet.plan(2, a=[0, 1, 2, 3]))
     eventually(lambda: member.status().plan_version == 2, "the newer plan is followed")

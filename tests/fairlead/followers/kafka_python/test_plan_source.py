@@ -1,7 +1,8 @@
 """Failed connections of kafka-python's clients to the plan topic."""
 
-import subprocess
 import sys
+
+from tests.programs import ended
 
 # Run in a separate process, because kafka-python does not close refused sockets.
 PROBE = """
@@ -22,7 +23,5 @@ for ask in (
 
 def test_failed_connection_leaves_no_thread_behind() -> None:
     """After failed connections, only the main thread is left."""
-    result = subprocess.run(
-        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.splitlines() == ["KafkaTimeoutError 1"] * 2
+    output = ended(sys.executable, "-c", PROBE).stdout
+    assert output.splitlines() == ["KafkaTimeoutError 1"] * 2

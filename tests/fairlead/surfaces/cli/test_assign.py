@@ -3,8 +3,6 @@
 import base64
 import json
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from fairlead.common.json_lines import answer_lines
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.cli.assign_answers import answer_problem
 from tests.lengths import form
+from tests.programs import FAIRLEAD
 from tests.waiting import PATIENCE_S
 
 PROBLEM: dict[str, Any] = {
@@ -35,7 +34,6 @@ PROBLEM: dict[str, Any] = {
     },
     "lags": {"t0": [100_000, 60_000, 50_000]},
 }
-FAIRLEAD = str(Path(sys.executable).with_name("fairlead"))
 
 
 def run(command: str, *lines: object) -> tuple[list[Any], int]:

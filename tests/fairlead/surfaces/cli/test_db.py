@@ -1,8 +1,6 @@
 """`fairlead db` upgrades, opens and prunes the configured database."""
 
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,11 +11,11 @@ from typer.testing import CliRunner
 
 from fairlead.store import migrate
 from fairlead.surfaces.cli.db import app
+from tests.programs import FAIRLEAD, ended
 
 pytestmark = pytest.mark.postgres
 
 HEAD = migrate.head()
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def run(database: str, *arguments: str) -> tuple[int, str]:
@@ -42,15 +40,10 @@ def test_current_fails_on_an_older_schema(database: str) -> None:
 def test_psql_opens_the_database_of_the_settings(database: str, tmp_path: Path) -> None:
     """`db psql` connects to the database of fairlead.toml, not to the sandbox."""
     (tmp_path / "fairlead.toml").write_text(f'[postgres]\nurl = "{database}"\n')
-    done = subprocess.run(
-        [FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()"],
-        cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, f"{urlsplit(database).path[1:]}\n"), done.stderr
+    environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
+    psql = (FAIRLEAD, "db", "psql", "--", "-At", "-c", "SELECT current_database()")
+    output = ended(*psql, cwd=tmp_path, env=environment).stdout
+    assert output == f"{urlsplit(database).path[1:]}\n"
 
 
 def test_prune_lists_and_drops_old_history(database: str) -> None:

@@ -1,16 +1,14 @@
 """`fairlead keys` on a real broker."""
 
 import json
-import sys
-from pathlib import Path
 
 import psycopg
 import pytest
 from confluent_kafka import Producer
+from sqlalchemy import Engine
 from typer.testing import CliRunner, Result
 
 from fairlead.sandbox import Services
-from fairlead.store.engine import create_store_engine
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import group_page
 from tests.conftest import KafkaTopic
@@ -18,7 +16,6 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.kafka
 
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 HOT = b"\x1b[31mhot<script>"
 
 
@@ -74,7 +71,7 @@ def test_reports_of_one_partition_and_of_more_partitions(services: Services, top
 
 
 @pytest.mark.postgres
-def test_hot_partition_is_shown_with_the_command(week: str) -> None:
+def test_hot_partition_is_shown_with_the_command(week: str, week_engine: Engine) -> None:
     """For a hot partition, `fairlead why` and the group's page show the `fairlead keys` command."""
     with psycopg.connect(week) as connection:
         connection.execute(
@@ -84,6 +81,4 @@ def test_hot_partition_is_shown_with_the_command(week: str) -> None:
     why = CliRunner().invoke(app, ["why", "orders"], env={"FAIRLEAD_POSTGRES__URL": week})
     command = "fairlead keys orders --group=orders --partition=1"
     assert f"its keys: `{command}`" in why.stdout
-    engine = create_store_engine(week)
-    assert f"<code>{command}</code>" in group_page(engine, "orders")
-    engine.dispose()
+    assert f"<code>{command}</code>" in group_page(week_engine, "orders")

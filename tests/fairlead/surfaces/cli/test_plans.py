@@ -3,33 +3,28 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from typer.testing import CliRunner, Result
 
 from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.regression import Regression
 from fairlead.errors import ConfigurationError, GroupError, PlanStateError, TamperedPlanError
-from fairlead.store.engine import create_store_engine, transaction
+from fairlead.store.engine import transaction
 from fairlead.store.group_history import insert_samples, read_samples, replace_last_samples
 from fairlead.store.plans import PlanStore
 from fairlead.store.regressions import record_regression
 from fairlead.surfaces.cli import app
 from fairlead.surfaces.web.group import group_page
 from fairlead.surfaces.web.groups_list import groups_page
-from tests.waiting import PATIENCE_S
-
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
+from tests.programs import FAIRLEAD, ended
 
 pytestmark = pytest.mark.postgres
 
@@ -105,7 +100,7 @@ def test_times_are_in_utc(week: str) -> None:
     assert str(early.exception) == "group orders: no lag was measured until then"
 
 
-def test_figures_have_their_age(week: str) -> None:
+def test_figures_have_their_age(week: str, week_engine: Engine) -> None:
     """`groups` and `lag` mark old figures; `groups` explains why a group has no recent sample."""
     groups = run(week, "groups").output
     assert "billing, orders: no sample since " in groups
@@ -113,21 +108,19 @@ def test_figures_have_their_age(week: str) -> None:
     assert lag.stdout.splitlines()[0].strip() == "orders, 2026-01-07 09:00:00 UTC"
     assert "orders: this lag is more than 20 minutes old" in lag.stderr
     assert "is the Dagster daemon running?" in groups
-    engine = create_store_engine(week)
-    PlanStore(engine).record_sample(datetime.now(UTC), timedelta(minutes=1))
-    engine.dispose()
+    PlanStore(week_engine).record_sample(datetime.now(UTC), timedelta(minutes=1))
     groups = run(week, "groups").output
     assert "Dagster daemon" not in groups
     assert "these groups read nothing, no longer exist, or are excluded by discovery" in groups
 
 
-def test_group_without_members_is_shown_as_such(week: str) -> None:
+def test_group_without_members_is_shown_as_such(week: str, week_engine: Engine) -> None:
     """If a group has no members, "no members" is shown, and not how far its plan is followed.
 
     This is so even if the group's samples are old.
     """
-    engine, now = create_store_engine(week), datetime.now(UTC)
-    PlanStore(engine).record_sample(now, timedelta(minutes=1))
+    now = datetime.now(UTC)
+    PlanStore(week_engine).record_sample(now, timedelta(minutes=1))
     with psycopg.connect(week) as connection:
         connection.execute(
             "UPDATE fairlead_raw.group_diagnosis SET diagnosis = 'unknown', evidence = %s"
@@ -137,26 +130,25 @@ def test_group_without_members_is_shown_as_such(week: str) -> None:
     text = run(week, "groups").stdout
     assert "billing: no sample since " in text
     assert "no members" in text
-    listed, page = groups_page(engine, now=now), group_page(engine, "orders", now=now)
-    engine.dispose()
+    listed, page = groups_page(week_engine, now=now), group_page(week_engine, "orders", now=now)
     assert "<strong>billing: no sample for more than a quarter of an hour" in listed
     assert "no members" in listed
     assert "% followed" not in listed
     assert " has no consumers" in page
 
 
-def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
+def test_current_time_lag_is_shown_beside_the_forecast(week: str, week_engine: Engine) -> None:
     """`groups`, `why` and pages show the newest sample's time lag beside the forecast.
 
     An older sample that is stored later changes nothing. The charts of the group's page end with
     the newest sample.
     """
-    engine, now = create_store_engine(week), datetime.now(UTC)
-    series = read_samples(engine, "orders")
+    now = datetime.now(UTC)
+    series = read_samples(week_engine, "orders")
     last = replace(
         series[-1], at=now, forecast_time_lag_s=0.0, behind_s=[180.0, 9.0, 8.0, 7.0, 6.0, 5.0]
     )
-    with transaction(engine) as connection:
+    with transaction(week_engine) as connection:
         replace_last_samples(connection, {"orders": last})
         replace_last_samples(connection, {"orders": replace(series[-1], behind_s=[1.0] * 6)})
         connection.execute(
@@ -165,9 +157,11 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
                 " WHERE group_id = 'orders' AND until IS NULL"
             )
         )
-    assert [row.at for row in read_samples(engine, "orders")] == [*(row.at for row in series), now]
-    page = group_page(engine, "orders", now=now)
-    engine.dispose()
+    assert [row.at for row in read_samples(week_engine, "orders")] == [
+        *(row.at for row in series),
+        now,
+    ]
+    page = group_page(week_engine, "orders", now=now)
     header, _, *rows = run(week, "groups").stdout.splitlines()
     (row,) = (row for row in rows if row.startswith("orders  "))
     columns = header.index("behind"), header.index("forecast"), header.index("caught up")
@@ -177,39 +171,36 @@ def test_current_time_lag_is_shown_beside_the_forecast(week: str) -> None:
     assert '<td class="number">3 min</td>' in page
 
 
-def test_rebalances_since_yesterday_are_counted(week: str) -> None:
+def test_rebalances_since_yesterday_are_counted(week: str, week_engine: Engine) -> None:
     """`groups` counts changes of owners or members between samples of the last 24 hours."""
-    engine, now = create_store_engine(week), datetime.now(UTC)
-    (*_, last) = read_samples(engine, "orders")
-    with transaction(engine) as connection:
+    now = datetime.now(UTC)
+    (*_, last) = read_samples(week_engine, "orders")
+    with transaction(week_engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
         for number in range(52):  # in 50 of these, owners have changed since the previous sample
             at = now - timedelta(minutes=52 - number)
             digest = last.digest + min(number, 50) % 2
             insert_samples(connection, {"orders": replace(last, at=at, digest=digest)})
-    engine.dispose()
     (orders,) = (row for row in document(week, "groups") if row["group"] == "orders")
     assert orders["rebalances"] == 50
 
 
-def test_lag_is_that_of_the_newest_sample_or_run(week: str) -> None:
+def test_lag_is_that_of_the_newest_sample_or_run(week: str, week_engine: Engine) -> None:
     """`lag` shows the newest lag and its age; with `--at`, it shows the lag of an earlier time.
 
     The lag is listed by partition, by member or by topic.
     """
-    engine = create_store_engine(week)
     now = datetime.now(UTC)
     last = replace(
-        read_samples(engine, "orders")[-1],
+        read_samples(week_engine, "orders")[-1],
         at=now - timedelta(minutes=3),
         lag=[30, 10, 25, 20, 6, 4],
     )
-    with transaction(engine) as connection:
+    with transaction(week_engine) as connection:
         for day in (now, now - timedelta(days=1)):
             connection.execute(text("SELECT fairlead_raw.ensure_day(:day)"), {"day": day.date()})
         insert_samples(connection, {"orders": last})
-    engine.dispose()
     result = run(week, "lag", "orders")
     assert re.search(r" UTC, \d+ min ago$", result.stdout.splitlines()[0].strip())
     assert result.stderr == ""
@@ -256,11 +247,11 @@ def test_lag_and_why_show_reported_times_per_record(week: str) -> None:
     )
 
 
-def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
+def test_next_step_during_a_back_off_is_to_wait(week: str, week_engine: Engine) -> None:
     """Commands and pages show that the group is in back-off, until when, and the reason."""
-    engine, at = create_store_engine(week), datetime.now(UTC)
+    at = datetime.now(UTC)
     worse = Regression("it is 14 min later", np.zeros(6, np.int32))
-    assert record_regression(engine, "orders", 2, worse, automatic=True)
+    assert record_regression(week_engine, "orders", 2, worse, automatic=True)
     with psycopg.connect(week) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(
@@ -272,10 +263,9 @@ def test_next_step_during_a_back_off_is_to_wait(week: str) -> None:
     assert lines[-2].endswith(" UTC: version 2 caused a regression: it is 14 min later")
     assert lines[-1] == "  next: wait: back-off"
     assert "wait: back-off" in run(week, "groups").stdout
-    for page in (groups_page(engine, now=at), group_page(engine, "orders", now=at)):
+    for page in (groups_page(week_engine, now=at), group_page(week_engine, "orders", now=at)):
         assert "No plan changes group orders until " in page
         assert "wait: back-off" in page
-    engine.dispose()
 
 
 def test_approval_of_another_hash_is_refused(week: str) -> None:
@@ -327,14 +317,7 @@ def test_shell_completes_groups_and_states(week: str, typed: str, offered: list[
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run(
-        [FAIRLEAD],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **variables},
-        timeout=PATIENCE_S,
-    )
+    done = ended(FAIRLEAD, env={**os.environ, **variables})
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 

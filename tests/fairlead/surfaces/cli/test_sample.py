@@ -1,7 +1,6 @@
 """`fairlead sample` continues on a full disk and after errors."""
 
 import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from fairlead.workflows.sampling import Sampled
 from tests.fixtures.pipelines import MakeGroup
 from tests.full_disk import without_room
 from tests.pipeline import Pipeline
+from tests.programs import FAIRLEAD, ended
 
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 UNKEPT = "this sample is analysed, but not stored: cannot write "
 
 
@@ -31,10 +30,7 @@ def test_groups_are_analysed_on_a_full_disk(
 ) -> None:
     """Samples that cannot be stored are still analysed; a line of output reports each."""
     pipeline.recall(make_group("a", trouble=True))
-    once = subprocess.run(
-        without_room(FAIRLEAD, "sample", "--once"), capture_output=True, text=True, check=False
-    )
-    assert once.returncode == 1
+    once = ended(*without_room(FAIRLEAD, "sample", "--once"), status=1)
     assert once.stdout.startswith("Sampled 1 group, 4 partitions, in ")
     (line,) = (line for line in once.stderr.splitlines() if line.startswith(UNKEPT))
     assert line.startswith(f"{UNKEPT}{tmp_path / 'warehouse' / 'samples'}/2")

@@ -2,14 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from fairlead.sandbox import Sandbox
-from tests.waiting import PATIENCE_S
+from tests.programs import FAIRLEAD, ended
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres]
 
@@ -28,15 +27,9 @@ def fairlead(state_dir: Path) -> Fairlead:
     """Return a function that runs `fairlead sandbox` on the state directory."""
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [Path(sys.executable).with_name("fairlead"), "sandbox", *arguments],
-            env={**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        environment = {**os.environ, "FAIRLEAD_STATE_DIR": str(state_dir)}
+        quiet = subprocess.DEVNULL
+        return ended(FAIRLEAD, "sandbox", *arguments, status=None, env=environment, stdin=quiet)
 
     return run
 
@@ -46,16 +39,8 @@ def in_directory(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command in a directory whose settings name no cluster."""
     environment = {name: value for name, value in os.environ.items() if name != "FAIRLEAD_CONFIG"}
-    return subprocess.run(
-        [Path(sys.executable).with_name("fairlead"), *command],
-        cwd=directory,
-        env={**environment, "FAIRLEAD_STATE_DIR": str(state_dir)},
-        stdin=stdin,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    environment |= {"FAIRLEAD_STATE_DIR": str(state_dir)}
+    return ended(FAIRLEAD, *command, status=None, cwd=directory, env=environment, stdin=stdin)
 
 
 def test_services_run_between_commands(fairlead: Fairlead, state_dir: Path, tmp_path: Path) -> None:

@@ -3,18 +3,16 @@
 import os
 import signal
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from tests.programs import FAIRLEAD
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.long
-
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def test_serves_until_a_signal_ends_it(tmp_path: Path) -> None:

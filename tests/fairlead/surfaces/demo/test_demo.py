@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ from fairlead.surfaces.demo.scenario import (
 )
 from tests.interrupts import accepting_ctrl_c
 from tests.lengths import form
+from tests.programs import FAIRLEAD
 from tests.waiting import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.spark]
 
 ROOT = Path(__file__).parents[4]
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 
 
 def started_for(state_dir: Path) -> list[psutil.Process]:

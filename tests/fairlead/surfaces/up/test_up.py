@@ -29,10 +29,10 @@ from fairlead.surfaces.links import LOCATION
 from fairlead.surfaces.pipeline import HOME_VARIABLE, furnish
 from fairlead.surfaces.up import At, require_free
 from fairlead.surfaces.up.running import code, daemon, pages
+from tests.programs import FAIRLEAD
 from tests.ui.running import free_port
 from tests.waiting import PATIENCE_S, eventually
 
-FAIRLEAD = Path(sys.executable).with_name("fairlead")
 PARTS = ("code", "daemon", "webserver", "pages")
 LAUNCH = """
 mutation Launch($parameters: ExecutionParams!) {

@@ -19,7 +19,7 @@ from tests.fairlead.surfaces.web.week import end_now
 from tests.fixtures.plans import make_draft, record_publication
 from tests.logins import logins
 from tests.serving import serving
-from tests.stored import record_decision
+from tests.stored import record_plan
 
 KIM: Final = "kim@example.com"
 SECRET: Final = "s" * 40
@@ -113,9 +113,7 @@ def desks(migrated: str) -> Iterator[Desks]:
 
 def propose(planner: PlanStore, group: str, snapshot: str = "s1", **changes: Any) -> StoredPlan:
     """Propose a plan with the planner's login."""
-    plan = record_decision(planner, make_draft(snapshot, group=group, **changes)).plan
-    assert plan is not None
-    return plan
+    return record_plan(planner, make_draft(snapshot, group=group, **changes))
 
 
 def as_person(name: str) -> Pairs:

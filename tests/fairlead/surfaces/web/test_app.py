@@ -9,9 +9,9 @@ from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
+from sqlalchemy import Engine
 from typer.testing import CliRunner
 
-from fairlead.store.engine import create_store_engine
 from fairlead.store.freezes import freeze_plans, unfreeze_plans
 from fairlead.surfaces.cli import app
 from tests.waiting import PATIENCE_S
@@ -82,12 +82,11 @@ def test_names_may_have_any_characters(week: str, served: str) -> None:
     )
 
 
-def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
+def test_freeze_is_shown_above_the_groups(week_engine: Engine, served: str) -> None:
     """Pages show who froze the groups and why; a metric has the time of the freeze."""
-    engine = create_store_engine(week)
     assert "No new plan is sent" not in get(served)[2]
-    freeze_plans(engine, None, reason="<b>incident</b>", actor="kim")
-    freeze_plans(engine, "orders", reason="deploy", actor="ann")
+    freeze_plans(week_engine, None, reason="<b>incident</b>", actor="kim")
+    freeze_plans(week_engine, "orders", reason="deploy", actor="ann")
     page, metrics = get(served)[2], get(f"{served}/metrics")[2]
     assert "No new plan is sent: all groups are frozen by kim since" in page
     assert "&lt;b&gt;incident" in page
@@ -98,10 +97,9 @@ def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
         assert "frozen by ann since" in own
     assert 'fairlead_freeze_timestamp_seconds{group=""} 1' in metrics
     assert 'fairlead_freeze_timestamp_seconds{group="orders"} 1' in metrics
-    unfreeze_plans(engine, None, reason="over")
-    unfreeze_plans(engine, "orders", reason="over")
+    unfreeze_plans(week_engine, None, reason="over")
+    unfreeze_plans(week_engine, "orders", reason="over")
     assert "fairlead_freeze_timestamp_seconds{" not in get(f"{served}/metrics")[2]
-    engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -113,16 +111,14 @@ def test_freeze_is_shown_above_the_groups(week: str, served: str) -> None:
     ],
 )
 def test_command_that_ends_a_freeze_can_be_copied(
-    week: str, served: str, group: str, words: str
+    week: str, week_engine: Engine, served: str, group: str, words: str
 ) -> None:
     """The page and `fairlead groups` show the command, with the group name quoted for a shell."""
     with psycopg.connect(week) as connection:
         connection.execute(
             "INSERT INTO fairlead_raw.consumer_group VALUES (%s) ON CONFLICT DO NOTHING", (group,)
         )
-    engine = create_store_engine(week)
-    freeze_plans(engine, group, reason="deploy")
-    engine.dispose()
+    freeze_plans(week_engine, group, reason="deploy")
     command = f"fairlead unfreeze {words}"
     assert f"To unfreeze: <code>{command}</code>" in unescape(get(served)[2])
     result = CliRunner().invoke(app, ["groups"], env={"FAIRLEAD_POSTGRES__URL": week})
