@@ -138,11 +138,13 @@ def _goals(document: Mapping[str, Any]) -> str:
 
 
 def _diagnosis(document: Mapping[str, Any]) -> str:
+    right = {row["runs"]: _share(row["right"].get("all")) for row in document["diagnosis"]}
     rows = [
-        (row["runs"], f"{row['diagnoses']:,}", _share(row["right"].get("all")))
-        for row in document["diagnosis"]
+        (runs, share, right[f"{runs}, reports"])
+        for runs, share in right.items()
+        if f"{runs}, reports" in right
     ]
-    return _markdown(("groups", "diagnoses", "right"), rows)
+    return _markdown(("groups", "right", "right with reports"), rows)
 
 
 def _flips(document: Mapping[str, Any]) -> str:
