@@ -153,7 +153,7 @@ def _overfull(problem: Problem, loads: Float64, room: Float64) -> _Mask:
     solver.add_arcs_with_capacity(reads, topics + problem.subscribers, supply[reads])
     solver.add_arcs_with_capacity(member, np.full(members, sink), taken)
     if solver.solve(source, sink) != solver.OPTIMAL:
-        raise RuntimeError("the max-flow of the lower bound has no solution")
+        raise RuntimeError("the lower bound could not be computed: the maximum flow was not found")
     overfull = np.zeros(topics, dtype=bool)
     if solver.optimal_flow() < supply.sum():
         cut = np.array(solver.get_source_side_min_cut())

@@ -69,8 +69,8 @@ def sample() -> None:
     minimum_interval_seconds=ticks_of(at_loading()[1]),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Samples the offsets and owners of all planned groups, as often as sampling.every "
-    "and sampling.share allow: rates, capacities and diagnoses come from these samples. If a "
-    "sample takes long, starts the job sample instead.",
+    "and sampling.share allow: rates, capacities and diagnoses come from these samples. If "
+    "sampling takes too long for a sensor, starts the job `sample`, which does it.",
     **about("history"),
 )
 @skip_while_away

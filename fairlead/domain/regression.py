@@ -129,10 +129,10 @@ def _at_last_sample(question: Question) -> Regression | None:
     horizon = length(question.rules.horizon_s)
     evidence = (
         f"the time lag above the objective, summed over partitions, is {_more(seen_s)} than before "
-        f"the plan (in {horizon}: {_more(ahead)}), and {plural(over, 'partition')} exceed the "
-        f"objective. In a replay with the earlier owners and speeds, the sum is {_more(before_s)} "
-        f"(in {horizon}: {_more(ahead_before)}), and {plural(over_before, 'partition')} exceed the "
-        f"objective, with an error of at most {length(error_s)}"
+        f"the plan, and {plural(over, 'partition')} exceed the objective; forecast for {horizon}: "
+        f"{_more(ahead)}. A replay without the plan gives {_more(before_s)}, and "
+        f"{plural(over_before, 'partition')}; forecast for {horizon}: {_more(ahead_before)}. The "
+        f"error of the replay is at most {length(error_s)}"
     )
     return Regression(evidence, old)
 

@@ -348,7 +348,8 @@ class CompactedTopic:
         if in_sync > copies:
             raise ConfigurationError(
                 f"Topic {self.name} has {copies} copies of its partitions and "
-                f"min.insync.replicas={in_sync}: nothing can be written. Change it: "
+                f"min.insync.replicas={in_sync}: nothing can be written. Lower "
+                "min.insync.replicas: "
                 + alter_topic(self.name, f"min.insync.replicas={in_sync_wanted(copies)}")
             )
         if why := too_few(copies, in_sync, brokers):

@@ -134,8 +134,8 @@ class Observed:
         if not self.holders or self.held_s < HELD_UP_S:
             return ""
         return (
-            f"{listed(self.holders, at_most=3)} kept partitions that the plan gives to other "
-            f"members, for {self.held_s:.0f} s: check their status(); restart those that follow "
+            f"for {self.held_s:.0f} s, {listed(self.holders, at_most=3)} kept partitions that the "
+            "plan gives to other members: check status() of each; restart members that follow "
             "plans, replace those that do not"
         )
 

@@ -61,7 +61,8 @@ def report_on_keys(
         sample = log.sample(window, records)
     if not sample.cells.num_rows:
         raise TopicError(
-            f"Topic {topic}: the offsets of the last {minutes:g} minutes have no records"
+            f"Topic {topic}: its offsets advanced in the last {minutes:g} minutes, but there are "
+            "no records at them, for example because compaction removed the records"
         )
     shares = KeyShares(sample, readers.seconds if readers else None)
     return key_report(

@@ -322,7 +322,7 @@ class FollowingMember:
         try:
             self._begin()
         except Exception:
-            log.exception("Cannot begin a round of agreement; trying again in poll")
+            log.exception("Cannot begin a round of agreement; will try again at the next poll()")
 
     def revoked(self) -> None:
         """Give up all partitions; the client calls this before it joins again."""

@@ -177,7 +177,9 @@ class LastSample(Base):
     __tablename__ = "last_sample"
     __table_args__ = (CheckConstraint("single", name="single"),)
 
-    single: Mapped[bool] = mapped_column(primary_key=True, comment="True: there is one row.")
+    single: Mapped[bool] = mapped_column(
+        primary_key=True, comment="Always true: limits the table to one row."
+    )
     sampled_at: Mapped[datetime] = mapped_column(comment="When the sample began.")
     interval_s: Mapped[float] = mapped_column(
         comment="Seconds from the beginning of that sample to the beginning of the next."

@@ -203,8 +203,8 @@ GAUGES: Final = (
         "fairlead_group_plan_regressions",
         rows="back_offs",
         column="times",
-        text="Plans that caused a regression in thirty days; missing if the group is not in "
-        "back-off.",
+        text="Number of plans that caused a regression in the last thirty days; missing if the "
+        "group is not in back-off.",
     ),
     Gauge(
         "fairlead_group_plan_regression_ended_timestamp_seconds",

@@ -51,6 +51,6 @@ def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.Mo
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)
     held_up = observed(monkeypatch, moving, stuck, stuck).held_up
-    assert held_up.startswith("a kept partitions that the plan gives to other members, for 8 s: ")
+    assert held_up.startswith("for 8 s, a kept partitions that the plan gives to other members: ")
     assert "restart" in held_up
     assert observed(monkeypatch, moving, stuck, {"a": [0], "b": [1, 2]}).held_up == ""
