@@ -122,14 +122,16 @@ class RebalanceTrigger:
         """Leave the group."""
         try:
             if self._sent:
-                self._connection.send(self._group, {**self._who(), "member_epoch": _LEAVES})
+                self._connection.send(
+                    self._group, {"member_id": self._member, "member_epoch": _LEAVES}
+                )
         except errors.KafkaError:
             self._connection.close()  # the member's session will expire
         finally:
             self._sent = False
 
     def _send_heartbeat(self) -> str:
-        heartbeat = {**self._who(), "member_epoch": self._epoch}
+        heartbeat: dict[str, Any] = {"member_id": self._member, "member_epoch": self._epoch}
         if self._epoch == _JOINS:
             heartbeat |= {
                 "rack_id": self._rack,
@@ -153,6 +155,3 @@ class RebalanceTrigger:
         else:
             self._epoch = answer.member_epoch
         return ""
-
-    def _who(self) -> dict[str, Any]:
-        return {"member_id": self._member}

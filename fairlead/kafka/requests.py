@@ -192,7 +192,8 @@ def ask_each(
         while in_flight:
             unanswered -= _collect(in_flight.popleft(), answers, timeout_s)
             report(len(keys) - unanswered, len(keys))
-        pending[:] = [key for key in pending if _code(answers, key) in TRANSIENT]
+        errors = answers.errors
+        pending[:] = [key for key in pending if key in errors and errors[key].code() in TRANSIENT]
         return bool(pending)
 
     Retrying(
@@ -230,7 +231,3 @@ def _collect(
         except TimeoutError:
             answers.errors[key] = KafkaError(KafkaError._TIMED_OUT)
     return len(futures)
-
-
-def _code(answers: Answers[Key, Answer], key: Key) -> int | None:
-    return answers.errors[key].code() if key in answers.errors else None

@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from assignors.metrics import Metrics
+from fairlead.domain.candidate_figures import FORECAST, RACKS
 from fairlead.domain.candidate_rows import Row, analyse_group
 from fairlead.domain.history import history_needed
 from fairlead.domain.records import capacities_of
@@ -43,11 +44,7 @@ CANDIDATES: Final = pa.schema(
             figure.name: pa.float64() if figure.type is float else pa.int64()
             for figure in fields(Metrics)
         },
-        "forecast_time_lag_s": pa.float64(),
-        "utilisation": pa.float64(),
-        "catch_up_s": pa.float64(),
-        "rack_gb_per_day": pa.float64(),
-        "rack_cost_per_day": pa.float64(),
+        **dict.fromkeys((*FORECAST, *RACKS), pa.float64()),
         "outcome": pa.string(),
         # The group's topics and partitions, and the assignment.
         "topics": pa.list_(pa.string()),

@@ -92,13 +92,9 @@ class Warehouse:
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path.rstrip("/") if "://" in path else str(Path(path).absolute())
-        self._files, self._root = fs.FileSystem.from_uri(self._path)
-
-    @property
-    def path(self) -> str:
-        """The path of the warehouse, which executors use as well."""
-        return self._path
+        #: The path of the warehouse, which executors use as well.
+        self.path = path.rstrip("/") if "://" in path else str(Path(path).absolute())
+        self._files, self._root = fs.FileSystem.from_uri(self.path)
 
     def write_snapshot(self, snapshot: GroupSnapshot, cohorts: Mapping[str, str]) -> None:
         """Write the sample of a snapshot, then its groups.
@@ -112,7 +108,7 @@ class Warehouse:
             in the mapping is a separate cohort.
         """
         samples, snapshot_id = snapshot.samples, snapshot.snapshot_id
-        SampleArchive(self._path).append(samples, snapshot_id)
+        SampleArchive(self.path).append(samples, snapshot_id)
         names = samples["group"].to_pylist()
         columns = [names, [cohorts.get(name, name) for name in names], samples["at"]]
         self.write("groups", snapshot_id, pa.table(columns, schema=_GROUPS))
@@ -125,7 +121,7 @@ class Warehouse:
         FileNotFoundError
             The archive no longer has the samples of some of these groups.
         """
-        return SampleArchive(self._path).sample(recent.snapshot_id, recent.groups)
+        return SampleArchive(self.path).sample(recent.snapshot_id, recent.groups)
 
     def write(self, table: str, snapshot_id: str, rows: pa.Table) -> None:
         """Write or replace a table of a snapshot.
@@ -176,7 +172,7 @@ class Warehouse:
             The table was not written.
         """
         if not self._exists(table, snapshot_id):
-            raise FileNotFoundError(f"{self._path} has no table {table} of {snapshot_id}")
+            raise FileNotFoundError(f"{self.path} has no table {table} of {snapshot_id}")
         return pq.read_table(
             f"{self._root}/{table}/{snapshot_id}",
             filesystem=self._files,

@@ -91,16 +91,11 @@ class PlanStore:
     """
 
     def __init__(self, engine: Engine, settings: str | None = None) -> None:
-        self._engine, self._settings = engine, settings
-
-    @property
-    def engine(self) -> Engine:
-        """The engine of the store."""
-        return self._engine
+        self.engine, self._settings = engine, settings
 
     def outbox(self) -> Outbox:
         """Return the outbox of the plan topic."""
-        return Outbox(self._engine)
+        return Outbox(self.engine)
 
     def record_lag(self, lag: pa.Table) -> int:
         """Store the lag of snapshots, once per snapshot and group.
@@ -115,7 +110,7 @@ class PlanStore:
         -------
         Number of stored rows; rows of snapshots that were stored earlier do not count.
         """
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             return insert_lag(connection, lag)
 
     def record_decisions(self, decisions: Sequence[Decision]) -> list[StoredDecision]:
@@ -149,7 +144,7 @@ class PlanStore:
         """Store decisions in one transaction; skip groups that another transaction has locked."""
         groups = [decision.group for decision in decisions]
         self._ensure_days(decision.snapshot_at for decision in decisions)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             register_groups(connection, groups)
             free = lock_groups(connection, groups)
             known = [decision for decision in decisions if decision.group in free]
@@ -163,7 +158,7 @@ class PlanStore:
 
     def _ensure_days(self, times: Iterable[datetime]) -> None:
         """Create missing table partitions for these days, in a transaction that locks no group."""
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             ensure_days(connection, {moment.astimezone(UTC).date() for moment in times})
 
     def approve(
@@ -210,7 +205,7 @@ class PlanStore:
         because a person rejected them.
         """
         refused: dict[str, str] = {}
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             free = lock_groups(connection, [plan.group for plan in plans])
             for plan, why in zip(plans, reasons, strict=True):
                 if plan.group not in free:
@@ -220,7 +215,7 @@ class PlanStore:
                     plan.group, plan.version, why, plan.sha256, actor
                 )
                 try:
-                    with connection.begin_nested(), store_errors(self._engine.url):
+                    with connection.begin_nested(), store_errors(self.engine.url):
                         connection.execute(select(approval))
                 except PlanStateError as error:
                     refused[plan.group] = str(error)
@@ -235,7 +230,7 @@ class PlanStore:
 
     def _decide(self, function: ColumnElement[Any], group: str, version: int) -> StoredPlan:
         """Approve or reject by calling a database function; approvers cannot write to tables."""
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             connection.execute(select(function))
             return find_plans(connection, Plan.group_id == group, Plan.version == version)[0]
 
@@ -248,14 +243,14 @@ class PlanStore:
         `stale`.
         """
         due = (Plan.state.in_(("proposed", "approved")), Plan.expires_at <= now)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             groups = connection.scalars(
                 select(Plan.group_id).where(*due).distinct().order_by(Plan.group_id)
             ).all()
         why = f"it expired before {now.isoformat()}"
         ended: list[tuple[str, int]] = []
         for first in range(0, len(groups), _AT_ONCE):
-            with transaction(self._engine) as connection:
+            with transaction(self.engine) as connection:
                 # Plans of groups that another transaction has locked are ended by the next run.
                 free = lock_groups(connection, groups[first : first + _AT_ONCE])
                 ended += close_open_plans(connection, dict.fromkeys(free, why), *due)
@@ -286,12 +281,12 @@ class PlanStore:
         return self._find(Plan.state.in_(states), *conditions)
 
     def _find(self, *conditions: ColumnElement[bool]) -> list[StoredPlan]:
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             return find_plans(connection, *conditions)
 
     def known_groups(self) -> list[str]:
         """Return the names of all groups in the database, ascending."""
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             return list(
                 connection.scalars(select(ConsumerGroup.group_id).order_by(ConsumerGroup.group_id))
             )
@@ -317,14 +312,14 @@ class PlanStore:
             *of_group, DecisionRow.snapshot_at > func.now()
         )
         last = func.greatest(newest.scalar_subquery(), ahead.scalar_subquery())
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             rows = connection.execute(select(ConsumerGroup.group_id, last))
             return {group: at for group, at in rows if at is not None}
 
     def newest_lag(self, group: str) -> MeasuredLag | None:
         """Return a group's lag and statuses in its newest snapshot; None if there is none."""
         newest = select(func.max(LagSnapshot.snapshot_at)).where(LagSnapshot.group_id == group)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             at = connection.scalar(newest)
             rows = connection.execute(_LAG, {"group": group, "newest": at}).all()
         if not rows:
@@ -340,7 +335,7 @@ class PlanStore:
     def leases_ending_by(self, due: datetime) -> list[str]:
         """Return the groups whose published plan has a lease that ends at or before `due`."""
         same = and_(LastRecord.group_id == Plan.group_id, LastRecord.version == Plan.version)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             groups = connection.scalars(
                 select(Plan.group_id)
                 .join(LastRecord, same)
@@ -353,7 +348,7 @@ class PlanStore:
         """Return (group, version) of the plans for which no adherence was ever stored."""
         keys = {(plan.group, plan.version) for plan in plans}
         adoption = select(LastAdoption.group_id, LastAdoption.version)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             observed = connection.execute(
                 adoption.where(LastAdoption.group_id.in_([group for group, _ in keys]))
             ).all()
@@ -367,7 +362,7 @@ class PlanStore:
             is_one_of((PlanBalance.group_id, PlanBalance.version), keys),
             PlanBalance.kind == "predicted",
         )
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             rows = connection.execute(predicted).mappings().all()
         return {
             (row["group_id"], row["version"]): {name: plain_number(row[name]) for name in FIGURES}
@@ -376,7 +371,7 @@ class PlanStore:
 
     def memories(self, groups: Iterable[str]) -> GroupMemories:
         """Return what the next analysis of the groups needs from earlier analyses."""
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             return read_memories(connection, list(groups))
 
     def record_findings(
@@ -408,7 +403,7 @@ class PlanStore:
         if new_samples:
             self._ensure_days(sample.at for sample in new_samples.values())
         try:
-            with transaction(self._engine) as connection:
+            with transaction(self.engine) as connection:
                 register_groups(connection, findings_by_group)
                 record_findings(connection, findings_by_group, requests=requests)
                 insert_samples(connection, new_samples)
@@ -430,7 +425,7 @@ class PlanStore:
             "interval_s": interval.total_seconds(),
         }
         statement = insert(LastSample).values(row)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             connection.execute(statement.on_conflict_do_update(index_elements=["single"], set_=row))
 
     def mark_stale(self, plan: StoredPlan, *, reason: str) -> bool:
@@ -441,7 +436,7 @@ class PlanStore:
         True if the plan became stale. False if the plan is no longer approved, or another
         transaction has locked the group.
         """
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             free = lock_groups(connection, [plan.group])
             return bool(
                 close_open_plans(
@@ -462,5 +457,5 @@ class PlanStore:
             for observed in seen
         ]
         self._ensure_days(observed.observed_at for observed in seen)
-        with transaction(self._engine) as connection:
+        with transaction(self.engine) as connection:
             connection.execute(insert(PlanAdoption).on_conflict_do_nothing(), adoptions)

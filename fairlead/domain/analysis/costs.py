@@ -192,7 +192,9 @@ def reported_costs(
     read, pair = np.unique(work.partition[known], return_inverse=True)
     topics, topic = np.unique(topic_of[read], return_inverse=True)
     members, member = np.unique(work.member[known], return_inverse=True)
-    logarithm, error = np.log(work.seconds_per_offset[known]), work.error[known]
+    # Seconds per offset: arrival rates count offsets, too.
+    logarithm = np.log(work.mean_s[known] / work.offsets_per_record[known])
+    error = work.error[known]
     per_s = np.maximum(rates[read], 1e-9)
     logarithm -= weighted_median(logarithm, per_s[pair])
     # A remembered cost is used like a report from a consumer of the usual speed.

@@ -53,11 +53,6 @@ class Estimates:
     held: Mask
     peers: Peers
 
-    @property
-    def work_per_s(self) -> Float64:
-        """Arrivals in cost-weighted records a second, float64 of shape (P,)."""
-        return self.rates.per_s * self.costs.value
-
 
 def estimate(question: Question, observations: Observations) -> Estimates:
     """Estimate rates, costs, speeds and backlogs from observations and remembered values."""

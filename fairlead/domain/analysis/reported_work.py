@@ -198,11 +198,6 @@ class MeasuredWork:
         """Whether all partitions have about the same number of offsets per record."""
         return not self.known.any() or bool(np.ptp(self.offsets_per_record[self.known]) < _ALIKE)
 
-    @property
-    def seconds_per_offset(self) -> Float64:
-        """Seconds per offset of each pair, (K,). Arrival rates count offsets, too."""
-        return self.mean_s / self.offsets_per_record
-
     def speeds(self, costs: Float64) -> Float64:
         """Return each consumer's capacity in cost-weighted offsets a second, float64 of shape (M,).
 

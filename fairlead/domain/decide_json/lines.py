@@ -263,9 +263,9 @@ def _answer(decision: PlanDecision, question: Question) -> dict[str, Any]:
         "costs": _by_partition(decision.costs.known().round(4), question.problem),
         "seconds_per_record": _seconds(decision, question.problem),
         "consumers": asdict(decision.size),
-        "moved": 0 if chosen is None else chosen.moved,
+        "moved": decision.moved,
     }
-    if chosen is not None and chosen.assignment is not None and chosen.forecast is not None:
+    if chosen is not None:
         answer["assignment"] = chosen.assignment.by_member()
         answer["forecast"]["planned"] = asdict(chosen.forecast)
     return answer

@@ -122,7 +122,8 @@ class AgreementRound:
         self._epoch = self._last_epoch = -1
         self._first_heard_at: float | None = None
         self._last_heard_at = 0.0
-        self._written_at: float | None = None
+        #: When this member wrote the assignment last; None: not yet.
+        self.written_at: float | None = None
 
     @property
     def heard(self) -> tuple[Announcement, ...]:
@@ -205,18 +206,14 @@ class AgreementRound:
         present = self._own_records
         if present is None or present.assignment is not None or self.me.member not in present.heard:
             return None
-        if self._written_at is not None:
-            return self._written_at + REPEAT_S
+        if self.written_at is not None:
+            return self.written_at + REPEAT_S
         # The sort is stable: members that have read the same plan record keep their order.
         newest_last = sorted(self.heard, key=lambda announcement: announcement.seen.rank)
         turn = [announcement.member for announcement in reversed(newest_last)].index(self.me.member)
         first = self._last_heard_at if self._first_heard_at is None else self._first_heard_at
         complete_at = self._last_heard_at + self._patience_s(present)
         return min(complete_at, first + LONGEST_S) + turn * TURN_S
-
-    def note_written(self, now: float) -> None:
-        """Store the time at which this member wrote an assignment record."""
-        self._written_at = now
 
     def verdict(self) -> Verdict | None:
         """Return the effect of the first assignment record on this member; None: not read yet."""

@@ -205,7 +205,7 @@ class Generation:
             return
         state, me = self.reader.state, self.round.me.member
         agreement_log.append(draw_up(self.round.heard, state, now=self.clock.utc(), member=me))
-        self.round.note_written(self.clock.monotonic())
+        self.round.written_at = self.clock.monotonic()
 
     def _is_due(self) -> bool:
         due_at = self.round.write_due_at()

@@ -69,7 +69,8 @@ class LogListener:
         self._topic = topic
         self._now = clock.monotonic
         self._rng = rng
-        self._log: AgreementLog | None = None
+        #: The open coordination log, even if it does not work; None: no log is open.
+        self.log: AgreementLog | None = None
         self._retry_at = float("-inf")
         self._settings_checked = False
         self._confirmed = False
@@ -80,14 +81,9 @@ class LogListener:
         self._patience = 1
 
     @property
-    def log(self) -> AgreementLog | None:
-        """The open coordination log, even if it does not work; None: no log is open."""
-        return self._log
-
-    @property
     def works(self) -> bool:
         """Whether the coordination log is open and can be used."""
-        return self._log is not None and self._log.broken is None
+        return self.log is not None and self.log.broken is None
 
     @property
     def confirmed(self) -> bool:
@@ -115,7 +111,7 @@ class LogListener:
 
     def close(self) -> None:
         """Close the connections."""
-        closing, self._log, self._confirmed = self._log, None, False
+        closing, self.log, self._confirmed = self.log, None, False
         if closing is not None:
             if closing.broken is not None:
                 self._report(closing.broken)
@@ -135,8 +131,8 @@ class LogListener:
         """Close connections that do not work; `open` creates new connections."""
         self.doubt(problem)
         self._patience = min(2 * self._patience, MOST_PATIENT)
-        if self._log is not None:
-            self._log.broken = problem
+        if self.log is not None:
+            self.log.broken = problem
         self.close()
 
     def read(self, wait_s: float) -> list[Entry]:
@@ -145,7 +141,7 @@ class LogListener:
         Waits at most `wait_s`. If a test record is due, this method also writes the test record; if
         a check of the topic is due, it also checks the topic.
         """
-        agreement_log = self._log
+        agreement_log = self.log
         if agreement_log is None or not self.works:
             return []
         now = self._now()
@@ -190,7 +186,7 @@ class LogListener:
                 self._settings_checked = True
             self.confirm()
             self._check_at = self._now() + self._rng.uniform(_CHECK_S / 2, _CHECK_S)
-            self._log = self._topic.open(request_s)
+            self.log = self._topic.open(request_s)
         except KafkaException as error:
             cause = kafka_error(error)
             self._report(cause.str())

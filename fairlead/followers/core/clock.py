@@ -4,10 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-
-def _utc() -> datetime:
-    return datetime.now(UTC)
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -23,4 +20,4 @@ class Clock:
     """
 
     monotonic: Callable[[], float] = time.monotonic
-    utc: Callable[[], datetime] = _utc
+    utc: Callable[[], datetime] = partial(datetime.now, UTC)

@@ -87,8 +87,10 @@ class PlanReader:
         self._on_tick = on_tick
         self._read_s = read_s
         self._progress = threading.Condition()
-        self._state = PlanState(problem=_NOT_READ)
-        self._caught_up = False
+        #: The present state of the plan.
+        self.state = PlanState(problem=_NOT_READ)
+        #: Whether the topic has been read to its end at least once; True if there is no topic.
+        self.caught_up = False
         self._source: PlanSource | None = None
         self._cache: PlanCache | None = None
         self._at_end = False
@@ -100,16 +102,6 @@ class PlanReader:
         self._thread = threading.Thread(
             target=self._run, name=f"fairlead-plans-{group}", daemon=True
         )
-
-    @property
-    def state(self) -> PlanState:
-        """The present state of the plan."""
-        return self._state
-
-    @property
-    def caught_up(self) -> bool:
-        """Whether the topic has been read to its end at least once; True if there is no topic."""
-        return self._caught_up
 
     def serve(self) -> bool:
         """Add a plan follower, and start the thread if it is the first.
@@ -156,7 +148,7 @@ class PlanReader:
         """
         with self._progress:
             if not self._progress.wait_for(
-                lambda: self._caught_up and self._state.seen.rank >= at_least.rank, timeout_s
+                lambda: self.caught_up and self.state.seen.rank >= at_least.rank, timeout_s
             ):
                 log.warning(
                     "Group %s: the plan topic was not read to its end within %.1f s; using the "
@@ -164,7 +156,7 @@ class PlanReader:
                     self._group,
                     timeout_s,
                 )
-            return self._state
+            return self.state
 
     def advance(self, read_s: float) -> float:
         """Connect, or read the next records; return the seconds to pause before the next call.
@@ -204,11 +196,11 @@ class PlanReader:
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
-            self._publish(replace(self._state, problem=_NO_TOPIC))  # followers keep the last plan
+            self._publish(replace(self.state, problem=_NO_TOPIC))  # followers keep the last plan
             return _NO_TOPIC
         self._source = source
         log.info("Group %s: reading plans from %s", self._group, source)
-        self._cache = PlanCache(self._group, source.origin, self._verifier, known=self._state)
+        self._cache = PlanCache(self._group, source.origin, self._verifier, known=self.state)
         self._at_end = False
         self._check_at = self._now() + _CHECK_S
         return None
@@ -224,7 +216,7 @@ class PlanReader:
         for record in source.read(read_s):
             cache.apply(record)
         self._at_end = self._at_end or source.at_end()
-        if self._at_end and not (self._caught_up and cache.state is self._state):
+        if self._at_end and not (self.caught_up and cache.state is self.state):
             self._publish(cache.state)
         self._on_tick()
         return None
@@ -240,6 +232,6 @@ class PlanReader:
 
     def _publish(self, state: PlanState) -> None:
         with self._progress:
-            self._state = state
-            self._caught_up = True
+            self.state = state
+            self.caught_up = True
             self._progress.notify_all()

@@ -35,6 +35,7 @@ from fairlead.surfaces.cli import (
     survey,
     up,
 )
+from fairlead.surfaces.cli.arguments import read_settings
 from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sandbox
 
@@ -135,9 +136,8 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
     from rich.console import Console
 
     from fairlead.sandbox.recorded_processes import recorded, require_alone
-    from fairlead.settings import load_settings
 
-    state_dir = load_settings().state_dir.absolute()
+    state_dir = read_settings().state_dir.absolute()
     require_alone(state_dir)
     with room_in(state_dir), recorded(state_dir, f"fairlead {name}"):
         run(state_dir, Console())

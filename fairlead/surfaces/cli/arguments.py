@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fairlead.errors import FairleadError, StoreRefusesError, StoreUnavailableError
+
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+    from fairlead.settings import Settings
 
 #: Largest number of a plan version: Postgres's largest integer.
 _LAST_VERSION: Final = 2**31 - 1
@@ -21,6 +25,13 @@ _COMPLETION_TIMEOUT_S: Final = 2
 _COMPLETIONS: Final = 100
 #: Maximum number of groups that a mistyped name is compared with.
 _ALL: Final = 20_000
+
+
+def read_settings() -> "Settings":
+    """Read the settings. Pydantic is imported only when a command runs, for a fast start."""
+    from fairlead.settings import load_settings
+
+    return load_settings()
 
 
 @contextmanager
@@ -39,12 +50,11 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
     StoreRefusesError
         The database answers, but accepts no changes.
     """
-    from fairlead.errors import StoreRefusesError, StoreUnavailableError
-    from fairlead.settings import load_settings, set_by
+    from fairlead.settings import set_by
     from fairlead.store.engine import create_store_engine
 
     patience = {} if connect_timeout_s is None else {"connect_timeout_s": connect_timeout_s}
-    engine = create_store_engine(load_settings().postgres, **patience)
+    engine = create_store_engine(read_settings().postgres, **patience)
     try:
         yield engine
     except StoreRefusesError:
@@ -63,7 +73,6 @@ def known_groups(prefix: str = "", limit: int = _ALL) -> list[str]:
     """
     from sqlalchemy.exc import SQLAlchemyError
 
-    from fairlead.errors import FairleadError
     from fairlead.store.queries import read_group_names
 
     try:

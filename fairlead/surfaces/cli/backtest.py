@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fairlead.surfaces.cli.arguments import Group, Since, parse_moment
+from fairlead.surfaces.cli.arguments import Group, Since, parse_moment, read_settings
 from fairlead.surfaces.cli.output import print_json, print_table, say
 
 
@@ -41,12 +41,11 @@ def backtest(
     """
     from fairlead.archive import SampleArchive
     from fairlead.domain.policy import policy_for
-    from fairlead.settings import load_settings
     from fairlead.surfaces.backtest.replays import backtest as replay_all
     from fairlead.surfaces.backtest.replays import find_samples
     from fairlead.surfaces.backtest.report import COLUMNS, Report
 
-    settings = load_settings()
+    settings = read_settings()
     policy = policy_for(group, settings.policies)
     archive = SampleArchive(settings.warehouse_path)
     samples = find_samples(archive, group, since=since, until=until)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fairlead.surfaces.cli.arguments import opened_engine
+from fairlead.errors import FairleadError, SandboxError
+from fairlead.surfaces.cli.arguments import opened_engine, read_settings
 from fairlead.surfaces.cli.output import epilog, say, say_error
 
 if TYPE_CHECKING:
@@ -76,8 +77,6 @@ def prune(
     """Drop old history, and old plans that were not published, by the retention settings."""
     import time
 
-    from fairlead.errors import FairleadError
-
     while every is not None:
         try:
             _prune(dry_run=dry_run)
@@ -103,9 +102,8 @@ def psql(
     from sqlalchemy import make_url
 
     from fairlead.sandbox.postgres import psql_path
-    from fairlead.settings import load_settings
 
-    settings = load_settings()
+    settings = read_settings()
     named = "url" in settings.postgres.model_fields_set
     with nullcontext(_url()) if named else _sandbox_url(settings) as text:
         if not arguments:
@@ -126,7 +124,6 @@ def psql(
 @contextmanager
 def _sandbox_url(settings: "Settings") -> Iterator[str]:
     """Yield the URL of the sandbox's Postgres; if Postgres is stopped, run it during the block."""
-    from fairlead.errors import SandboxError
     from fairlead.sandbox import Sandbox
 
     postgres = Sandbox(
@@ -148,10 +145,9 @@ def _sandbox_url(settings: "Settings") -> Iterator[str]:
 
 def _prune(*, dry_run: bool) -> None:
     """Prune once, and print what was dropped."""
-    from fairlead.settings import load_settings
     from fairlead.store import retention
 
-    settings = load_settings()
+    settings = read_settings()
     older_than = datetime.now(UTC) - settings.history_retention
     rows: Mapping[str, int] = {}
     with opened_engine() as engine:
@@ -173,6 +169,5 @@ def _prune(*, dry_run: bool) -> None:
 
 
 def _url() -> str:
-    from fairlead.settings import load_settings
 
-    return load_settings().postgres.url.get_secret_value()
+    return read_settings().postgres.url.get_secret_value()

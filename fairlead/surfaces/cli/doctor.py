@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fairlead.surfaces.cli.arguments import Json
+from fairlead.surfaces.cli.arguments import Json, read_settings
 from fairlead.surfaces.cli.output import print_json, say
 
 
@@ -29,13 +29,12 @@ def doctor(
     Checks settings, Java, disk, Postgres, Kafka, Dagster, and whether sampling and planning are on.
     Lists missing Kafka rights. Changes nothing. The exit code is 1 if a check failed.
     """
-    from fairlead.settings import load_settings
     from fairlead.surfaces.doctor import PARTS, answered, examine
 
     if unknown := set(skip or ()) - set(PARTS):
         raise typer.BadParameter(f"{', '.join(unknown)}: the parts are {', '.join(PARTS)}")
     findings = []
-    examined = examine(load_settings(), skip=skip or ())
+    examined = examine(read_settings(), skip=skip or ())
     for finding in chain(examined, map(answered, filter(None, [answers]))):
         findings.append(finding)
         if not as_json:

@@ -16,7 +16,7 @@ from fairlead.surfaces.cli.arguments import (
     known_text,
     opened_engine,
 )
-from fairlead.surfaces.cli.output import print_json, say
+from fairlead.surfaces.cli.output import print_result, say
 from fairlead.surfaces.cli.running_sandbox import ask
 
 _One = Annotated[
@@ -48,10 +48,8 @@ def freeze(
     )
     with opened_engine() as engine:
         freeze_plans(engine, group, reason=reason)
-    if as_json:
-        print_json({"group": group, "frozen": True})
-    else:
-        say(f"Frozen: {what}. No new plan is sent")
+    sentence = f"Frozen: {what}. No new plan is sent"
+    print_result({"group": group, "frozen": True}, sentence, as_json=as_json)
 
 
 def unfreeze(
@@ -77,10 +75,7 @@ def unfreeze(
         sentences = [
             str(freeze) for freeze in read_freezes(engine) if freeze.group in {None, group} or every
         ]
-    if as_json:
-        print_json({"group": group, "frozen": False})
-    else:
-        say(f"Unfrozen: {what}")
+    print_result({"group": group, "frozen": False}, f"Unfrozen: {what}", as_json=as_json)
     say(*sentences, err=True)
 
 

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairlead.common.words import as_text
+from fairlead.common.words import as_text, catch_up_time, length, listed
+from fairlead.domain.advice import advice_in
+from fairlead.domain.diagnoses import NO_MEMBERS
 from fairlead.domain.figures import figure
 from fairlead.domain.history import THINNED_TO
+from fairlead.domain.work_text import time_per_record, work_of_group
+from fairlead.domain.worst_first import worst_first
+from fairlead.errors import GroupError
 from fairlead.surfaces.cli.arguments import (
     At,
     Group,
@@ -22,7 +27,7 @@ from fairlead.surfaces.cli.arguments import (
     opened_engine,
 )
 from fairlead.surfaces.cli.output import print_json, print_table, say
-from fairlead.surfaces.next_step import why_no_sample
+from fairlead.surfaces.next_step import follows, kind, next_step, why_no_sample
 from fairlead.surfaces.offers import of_freeze, of_hot_partitions
 
 if TYPE_CHECKING:
@@ -77,12 +82,10 @@ _HISTORY = {
 
 def groups(*, as_json: Json = False) -> None:
     """List groups with diagnosis and next step, worst first."""
-    from fairlead.domain.worst_first import worst_first
     from fairlead.store.freezes import read_freezes
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.monitoring import last_sample
     from fairlead.store.regressions import back_offs
-    from fairlead.surfaces.next_step import follows, next_step
 
     with opened_engine() as engine:
         rows, freezes = worst_first(read_groups(engine)), read_freezes(engine)
@@ -113,8 +116,6 @@ def groups(*, as_json: Json = False) -> None:
 
 def _advice(rows: list[dict[str, Any]]) -> list[str]:
     """Return how groups that do not follow plans can do so, in one line per kind of group."""
-    from fairlead.domain.advice import advice_in
-
     about: dict[str, list[str]] = {}
     for row in rows:
         if advice := advice_in(row["evidence"]):
@@ -131,8 +132,6 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
 
     If the diagnosis is unknown, return empty values for all columns of the forecast.
     """
-    from fairlead.common.words import catch_up_time
-
     if row["diagnosis"] in {None, "unknown"}:
         return dict.fromkeys(("behind_now_s", "forecast_time_lag_s", "catch_up_time"))
     return {"catch_up_time": catch_up_time(row["catch_up_s"], row["last_seen"])}
@@ -140,9 +139,6 @@ def _forecast(row: dict[str, Any]) -> dict[str, Any]:
 
 def _evidence(rows: list[dict[str, Any]]) -> list[str]:
     """Return the reasons for the worst diagnoses, and why a group has no diagnosis yet."""
-    from fairlead.common.words import listed
-    from fairlead.surfaces.next_step import kind
-
     bad = [row for row in rows if kind(row["diagnosis"]) == "bad"]
     lines = [f"{row['group']}: {row['evidence']}" for row in bad[:_WITH_EVIDENCE]]
     if more := len(bad) - len(lines):
@@ -155,8 +151,6 @@ def _evidence(rows: list[dict[str, Any]]) -> list[str]:
 
 def _catch_up_time(row: dict[str, Any]) -> str:
     """Describe when the group will have no backlog, without and with the plan to be approved."""
-    from fairlead.common.words import catch_up_time
-
     without_plan = f"without a new plan: {catch_up_time(row['catch_up_s'], row['last_seen'])}"
     if row["planned_at"] is None:
         return without_plan
@@ -191,8 +185,6 @@ def _frozen(freezes: Iterable["Freeze"]) -> list[str]:
 
 def _not_planned(names: list[str]) -> list[str]:
     """Return advice for groups that need a plan although no planning run has decided on them."""
-    from fairlead.common.words import listed
-
     if not names:
         return []
     line = (
@@ -205,9 +197,6 @@ def _not_planned(names: list[str]) -> list[str]:
 
 def _not_sampled(rows: list[dict[str, Any]], now: datetime, last: "SampleAge | None") -> list[str]:
     """Return a line that names the groups with members but no recent sample, and the reason."""
-    from fairlead.common.words import listed
-    from fairlead.domain.diagnoses import NO_MEMBERS
-
     old = [
         row
         for row in rows
@@ -245,9 +234,6 @@ def lag(
     quarter of an hour, when owners change, and by planning runs. The status "left" marks topics
     that no member subscribes to; sums exclude them.
     """
-    from fairlead.common.words import length
-    from fairlead.domain.work_text import time_per_record
-    from fairlead.errors import GroupError
     from fairlead.store.lag_queries import read_lag, read_lag_by_member, read_lag_by_topic
     from fairlead.store.monitoring import last_sample
 
@@ -337,11 +323,9 @@ def why(
     For a group: diagnosis, evidence, plan and next step. For a partition: time per record, and the
     plan versions that moved the partition, with the old owner, the new owner and the reason.
     """
-    from fairlead.domain.work_text import time_per_record
     from fairlead.store.group_history import read_diagnoses
     from fairlead.store.history_queries import read_groups, undecided
     from fairlead.store.regressions import back_offs
-    from fairlead.surfaces.next_step import next_step
 
     with opened_engine() as engine:
         diagnoses = read_diagnoses(engine, group, limit=_DIAGNOSES)
@@ -382,7 +366,6 @@ def _moves_of(
     GroupError
         There is no such partition.
     """
-    from fairlead.errors import GroupError
     from fairlead.store.group_history import read_moves_of
     from fairlead.store.lag_queries import read_lag
 
@@ -397,9 +380,6 @@ def _moves_of(
 
 def _why(row: dict[str, Any], diagnoses: list[dict[str, Any]]) -> list[str]:
     """Return lines about a group: diagnosis, figures, and the plan; not the next step."""
-    from fairlead.domain.work_text import work_of_group
-    from fairlead.surfaces.next_step import follows
-
     name = row["group"]
     lines = []
     if not diagnoses:

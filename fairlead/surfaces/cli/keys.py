@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from fairlead.common.words import length, listed, percent, shortened
-from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine
+from fairlead.surfaces.cli.arguments import complete_group, known_text, opened_engine, read_settings
 from fairlead.surfaces.cli.output import print_json, print_table, say
 
 Row = dict[str, Any]
@@ -50,12 +50,11 @@ def keys(
     Also reports the effect of more partitions. Records are sampled evenly over time and partitions:
     at most 100 MB in 60 s. The command joins no group, and neither commits nor stores anything.
     """
-    from fairlead.settings import load_settings
     from fairlead.workflows.key_sampling import report_on_keys
 
     with opened_engine() if group else nullcontext() as engine:
         report = report_on_keys(
-            load_settings(),
+            read_settings(),
             topic,
             engine,
             group=group,

@@ -56,6 +56,14 @@ def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, default=_plain))
 
 
+def print_result(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
+    """Print the result of a command, as JSON or as a sentence."""
+    if as_json:
+        print_json(document)
+    else:
+        say(sentence)
+
+
 def print_table(
     rows: Sequence[Mapping[str, Any]],
     columns: Mapping[str, str] | Iterable[str],

@@ -4,12 +4,15 @@ Belongs here: the command and its output. Belongs elsewhere: planning
 (`fairlead.workflows.planning_one_group`).
 """
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fairlead.common.words import catch_up_time, plural
 from fairlead.domain.candidate_figures import FORECAST, RACKS
-from fairlead.surfaces.cli.arguments import Group, Json, opened_engine
+from fairlead.errors import ConfigurationError, FileSystemError, GroupError, StoreUnavailableError
+from fairlead.surfaces.cli.arguments import Group, Json, opened_engine, read_settings
 from fairlead.surfaces.cli.output import print_json, print_table, say, say_error
 
 if TYPE_CHECKING:
@@ -61,9 +64,7 @@ def plan(
     The analysis is the same as in planning runs, from all samples so far. The decision is stored,
     except with --dry-run.
     """
-    from fairlead.settings import load_settings
-
-    settings = load_settings()
+    settings = read_settings()
     if dry_run:
         planned, outcome = _planned(group, settings, _remembered(group)), None
     else:
@@ -76,7 +77,6 @@ def plan(
 
 
 def _planned(group: str, settings: "Settings", memory: "GroupMemories") -> "Planned":
-    from datetime import UTC, datetime
 
     from fairlead.archive import SampleArchive
     from fairlead.kafka.gateway import KafkaGateway
@@ -96,10 +96,8 @@ def _planned(group: str, settings: "Settings", memory: "GroupMemories") -> "Plan
 
 
 def _stored(group: str, settings: "Settings") -> tuple["Planned", "Outcome"]:
-    from datetime import UTC, datetime
 
     from fairlead.archive import SampleArchive
-    from fairlead.errors import FileSystemError
     from fairlead.store.clock import check_clock
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.proposal import carry_out
@@ -123,7 +121,6 @@ def _remembered(group: str) -> "GroupMemories":
     If the database does not answer, print this and return no results.
     """
     from fairlead.domain.group_memories import GroupMemories
-    from fairlead.errors import ConfigurationError, StoreUnavailableError
     from fairlead.store.plans import PlanStore
 
     try:
@@ -137,7 +134,6 @@ def _remembered(group: str) -> "GroupMemories":
 def _require_known(gateway: "KafkaGateway", group: str) -> None:
     """Refuse a group that the cluster does not have; raises GroupError."""
     from fairlead.common.nearest import hint
-    from fairlead.errors import GroupError
 
     known = gateway.list_groups()
     if group not in known:
@@ -190,7 +186,6 @@ def _stored_plan(outcome: "Outcome | None") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from fairlead.common.words import catch_up_time, plural
 
     say(
         f"{document['group']}, from {plural(document['samples'], 'sample')}: "

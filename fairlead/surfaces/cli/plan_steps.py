@@ -13,9 +13,18 @@ import typer
 from fairlead.common.commands import shell_quote
 from fairlead.common.words import as_text, plural
 from fairlead.domain.figures import figure
-from fairlead.surfaces.cli.arguments import Group, Json, Reason, Version, Yes, opened_engine
+from fairlead.errors import KafkaUnavailableError, PlanStateError, StalePlanError
+from fairlead.surfaces.cli.arguments import (
+    Group,
+    Json,
+    Reason,
+    Version,
+    Yes,
+    opened_engine,
+    read_settings,
+)
 from fairlead.surfaces.cli.groups import not_sent
-from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
+from fairlead.surfaces.cli.output import epilog, print_json, print_result, print_table, say
 from fairlead.surfaces.cli.running_sandbox import ask
 
 if TYPE_CHECKING:
@@ -60,7 +69,7 @@ def approve(
         plan = PlanStore(engine).approve(
             group, version, sha256=sha256 or document["sha256"], reason=reason
         )
-    _say(
+    print_result(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
         f"{group}: version {version} is {plan.state}: {WHAT_FOLLOWS}. If it is not sent, see "
         f"`fairlead groups`. To publish it now, run `fairlead plans publish {shell_quote(group)}`",
@@ -79,7 +88,7 @@ def reject(
         _proposed(engine, group, version, "rejected", as_json=as_json)
         ask(f"Reject version {version} of {group}?", yes=yes)
         plan = PlanStore(engine).reject(group, version, reason=reason)
-    _say(
+    print_result(
         {"group": group, "version": version, "state": plan.state, "sha256": plan.sha256},
         f"{group}: version {version} is {plan.state}",
         as_json=as_json,
@@ -89,13 +98,11 @@ def reject(
 @app.command(epilog=epilog("plans publish orders"))
 def publish(group: Group, *, as_json: Json = False) -> None:
     """Publish the approved plan now if the group has not changed; check if consumers follow it."""
-    from fairlead.errors import PlanStateError, StalePlanError
-    from fairlead.settings import load_settings
     from fairlead.store.acts import asked
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.publication import publish_groups
 
-    settings = load_settings()
+    settings = read_settings()
     kafka = settings.kafka
     with opened_engine() as engine:
         store = PlanStore(engine, settings.source)
@@ -117,7 +124,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
             )
     if sent is None or sent.record is None:
         return
-    _say(
+    print_result(
         {
             "group": group,
             "version": sent.version,
@@ -146,7 +153,6 @@ def _adoption(
     How many partitions have their planned owner (None: the owners could not be read), and the
     reasons why the broker does not follow the plan.
     """
-    from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.workflows.adoption import check
     from fairlead.workflows.following import follow
@@ -179,14 +185,12 @@ def rollback(
 ) -> None:
     """Propose the assignment of an old version as a new version, which waits for approval."""
     from fairlead.domain.policy import policy_for
-    from fairlead.errors import PlanStateError
     from fairlead.kafka.gateway import KafkaGateway
-    from fairlead.settings import load_settings
     from fairlead.store.history_queries import read_plan
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.rollback import rollback as roll_back
 
-    settings = load_settings()
+    settings = read_settings()
     with opened_engine() as engine:
         document = read_plan(engine, group, version)
         if document["state"] == "published":
@@ -206,7 +210,7 @@ def rollback(
                 reason=reason,
                 now=datetime.now(UTC),
             )
-    _say(
+    print_result(
         {
             "group": group,
             "version": plan.version,
@@ -223,15 +227,13 @@ def rollback(
 @app.command(epilog=epilog("plans withdraw orders --reason 'moves to another cluster' --yes"))
 def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = False) -> None:
     """Withdraw the published plan: the consumers then use their fallback assignor."""
-    from fairlead.errors import PlanStateError
     from fairlead.kafka.plan_topic import PlanTopic
-    from fairlead.settings import load_settings
     from fairlead.store.history_queries import read_plans
     from fairlead.store.plans import PlanStore
     from fairlead.workflows import reconciling
     from fairlead.workflows.delivery import PublishOptions
 
-    kafka = load_settings().kafka
+    kafka = read_settings().kafka
     with opened_engine() as engine:
         published = read_plans(engine, group, state="published", limit=1)
         if not published:
@@ -246,7 +248,7 @@ def withdraw(group: Group, *, reason: Reason, yes: Yes = False, as_json: Json = 
                 reason=reason,
             )
     assert result.record is not None  # noqa: S101 - otherwise an error was raised
-    _say(
+    print_result(
         {
             "group": group,
             "version": result.version,
@@ -273,13 +275,12 @@ def reconcile(
     topic, sends it again.
     """
     from fairlead.kafka.plan_topic import PlanTopic
-    from fairlead.settings import load_settings
     from fairlead.store.plans import PlanStore
     from fairlead.workflows.delivery import PublishOptions
     from fairlead.workflows.differences import differences
     from fairlead.workflows.publication import publish_groups
 
-    settings = load_settings()
+    settings = read_settings()
     kafka = settings.kafka
     with opened_engine() as engine, PlanTopic(kafka) as topic:
         if why := topic.codec_warning():
@@ -354,7 +355,6 @@ def _proposed(
     PlanStateError
         The version is not in the state `proposed`. The message names the state that it cannot get.
     """
-    from fairlead.errors import PlanStateError
     from fairlead.store.history_queries import read_plan
 
     plan = read_plan(engine, group, version)
@@ -364,10 +364,3 @@ def _proposed(
         )
     print_plan(plan, stderr=as_json)
     return plan
-
-
-def _say(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(document)
-    else:
-        say(sentence)

@@ -22,6 +22,7 @@ from fairlead.surfaces.cli.arguments import (
     complete_group,
     known_text,
     opened_engine,
+    read_settings,
 )
 from fairlead.surfaces.cli.groups import not_sent
 from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
@@ -137,11 +138,10 @@ def review(
 
     The file needs no network: attach it to a change request, or print it.
     """
-    from fairlead.settings import load_settings
     from fairlead.store.history_queries import read_plans
     from fairlead.surfaces.review import review_page
 
-    settings = load_settings()
+    settings = read_settings()
     with opened_engine() as engine:
         if version is None:
             version = next((row["version"] for row in read_plans(engine, group, limit=1)), None)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import typer
 
 from fairlead.common.words import as_text
-from fairlead.surfaces.cli.arguments import Group, Json, known_groups
+from fairlead.surfaces.cli.arguments import Group, Json, known_groups, read_settings
 from fairlead.surfaces.cli.output import epilog, print_json, print_table, say
 
 app = typer.Typer(help="The policies of fairlead.toml.", no_args_is_help=True)
@@ -20,9 +20,8 @@ def explain(group: Group, *, as_json: Json = False) -> None:
     """Show which policy applies to a group, its values, and what approval of a plan requires."""
     from fairlead.domain.explanation import explain as explain_policy
     from fairlead.domain.policy import policy_for
-    from fairlead.settings import load_settings
 
-    settings = load_settings()
+    settings = read_settings()
     explanation = explain_policy(group, settings.policies, settings.discovery)
     if as_json:
         print_json(asdict(explanation))

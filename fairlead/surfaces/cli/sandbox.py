@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fairlead.surfaces.cli.arguments import read_settings
 from fairlead.surfaces.cli.output import epilog
 
 if TYPE_CHECKING:
@@ -34,6 +35,5 @@ def down() -> None:
 
 def _sandbox() -> "Sandbox":
     from fairlead.sandbox import Sandbox
-    from fairlead.settings import load_settings
 
-    return Sandbox(load_settings().state_dir, progress=lambda line: typer.echo(line, err=True))
+    return Sandbox(read_settings().state_dir, progress=lambda line: typer.echo(line, err=True))

@@ -30,8 +30,7 @@ def serve(
     import logging
 
     from fairlead.common.visible import VisibleFormatter
-    from fairlead.settings import load_settings
-    from fairlead.surfaces.cli.arguments import opened_engine
+    from fairlead.surfaces.cli.arguments import opened_engine, read_settings
     from fairlead.surfaces.web import build_app
     from fairlead.surfaces.web.server import serve as run
 
@@ -39,4 +38,4 @@ def serve(
     handler.setFormatter(VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level="INFO")
     with opened_engine(_CONNECT_S) as engine:
-        run(build_app(engine, load_settings()), host, port)
+        run(build_app(engine, read_settings()), host, port)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairlead.surfaces.cli.arguments import read_settings
 from fairlead.surfaces.cli.output import epilog, say, say_error
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def up(
 
     try:
         with room_in("the state directory"):
-            _up()
+            started = _server().start()
+            say(f"Spark runs at localhost:{started.port}, process {started.pid}")
     except Exception as error:
         if not command:
             raise
@@ -54,11 +56,6 @@ def up(
             _log.exception("Spark could not be started; continuing with %s", command[0])
     if command:
         os.execvp(command[0], command)  # noqa: S606 - the user's command, without a shell
-
-
-def _up() -> None:
-    started = _server().start()
-    say(f"Spark runs at localhost:{started.port}, process {started.pid}")
 
 
 @app.command(epilog=epilog("spark down"))
@@ -94,7 +91,6 @@ def status() -> None:
 
 def _server() -> "SparkServer":
     from fairlead.sandbox.spark import SparkServer
-    from fairlead.settings import load_settings
 
-    settings = load_settings()
+    settings = read_settings()
     return SparkServer(settings.state_dir, settings.spark)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from fairlead.surfaces.cli.arguments import read_settings
 from fairlead.surfaces.cli.output import print_json, say, say_error
 from fairlead.surfaces.cli.running_sandbox import use_running_sandbox
 
@@ -44,14 +45,13 @@ def survey(
     from fairlead.errors import KafkaUnavailableError
     from fairlead.kafka.gateway import KafkaGateway
     from fairlead.kafka.reachability import unreachable
-    from fairlead.settings import load_settings
     from fairlead.surfaces.survey.finding import ENOUGH, Survey
     from fairlead.surfaces.survey.page import as_lines, as_page
 
     if bootstrap_servers is None:
         with suppress(ModuleNotFoundError):  # the extra `survey` contains no sandbox
             use_running_sandbox()
-    settings = load_settings()
+    settings = read_settings()
     kafka = settings.kafka
     if bootstrap_servers:
         if why := unreachable(bootstrap_servers):

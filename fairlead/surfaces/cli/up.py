@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from fairlead.surfaces.cli.arguments import read_settings
 from fairlead.surfaces.cli.output import say
 from fairlead.surfaces.ports import DAGSTER_PORT, PAGES_PORT
 
@@ -36,11 +37,10 @@ def up(
     """
     from fairlead.common.disk import room_in
     from fairlead.sandbox.recorded_processes import recorded
-    from fairlead.settings import load_settings
     from fairlead.surfaces.pipeline import dagster_home
     from fairlead.surfaces.up import At, check, require_free, running
 
-    settings = load_settings()
+    settings = read_settings()
     at = At(host, dagster_port, port)
     require_free(settings.state_dir, at, _tell)
     check(settings, _tell)
