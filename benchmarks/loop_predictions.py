@@ -128,7 +128,7 @@ _GOALS: Final = (
 
 
 def _counted(job: _Job) -> Rows:
-    """Run a group; return rows with the numbers of its predictions and of the right ones."""
+    """Simulate a group; return rows that count its predictions and the right ones."""
     name, client, planned, reports, seed = job
     what = SCENARIOS[name] if client is None else replace(SCENARIOS[name], client=client)
     hours = _CHANGING_HOURS if what.kind == "changing" else _HOURS

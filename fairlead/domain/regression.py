@@ -300,7 +300,10 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Replayed time lag with the former owners, when the plan took effect and now, (2, P)."""
+        """Time lag if the former owners had kept the partitions, from the replay.
+
+        Row 0: when the plan took effect; row 1: now; float64 of shape (2, P).
+        """
         return self._time_lag_s(self.old)
 
     @cached_property

@@ -42,7 +42,7 @@ class PublishedRecord:
 
 
 def last_records(connection: Connection, groups: Sequence[str]) -> dict[str, PublishedRecord]:
-    """Return the last record of each group that is stored as sent."""
+    """Return the last published record of each group."""
     columns = [getattr(LastRecord, field.name) for field in fields(PublishedRecord)]
     rows = connection.execute(
         select(LastRecord.group_id, *columns).where(among(LastRecord.group_id, groups))

@@ -160,7 +160,7 @@ def test_outcome_has_the_moves_and_the_reason(
 
 
 def test_frontier_has_the_load_by_number_of_moves() -> None:
-    """The frontier lists the highest load by number of moves: with more moves, it is lower."""
+    """For each number of moves, the frontier has the load of the most loaded member."""
     rng = random.Random(5)
     problem = spread_over("a" * 30 + "bcd", [rng.randint(1, 100) for _ in range(33)])
     assignment = plan(problem, max_moves=3)

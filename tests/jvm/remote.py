@@ -203,7 +203,7 @@ class Cluster:
 
     def names(self, group: str) -> dict[str, str]:
         """Return the client id of each member id; the result is empty for a new group."""
-        # clock: callers try again
+        # clock: may time out on a slow machine; callers then try again
         futures: Any = self.admin.describe_consumer_groups([group], request_timeout=30)
         try:
             members = futures[group].result(timeout=PATIENCE_S).members

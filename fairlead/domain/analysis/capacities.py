@@ -69,7 +69,7 @@ class Capacity:
 
 @dataclass(frozen=True, eq=False)
 class Speeds:
-    """Assumed capacities of M members, records a second, float64 of shape (M,)."""
+    """Assumed capacities of M members, in records per second; float64 of shape (M,)."""
 
     per_s: Float64
     #: Whether the capacity was measured; bool of shape (M,).

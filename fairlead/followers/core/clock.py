@@ -4,7 +4,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+
+
+def _utc() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -20,4 +23,4 @@ class Clock:
     """
 
     monotonic: Callable[[], float] = time.monotonic
-    utc: Callable[[], datetime] = partial(datetime.now, UTC)
+    utc: Callable[[], datetime] = _utc

@@ -6,16 +6,16 @@ three bugs of kafka-python 3.0.
 1. If a member joins because a topic got more partitions, or because it subscribes to other topics,
    the client considers the rebalance complete too early. If a poll ends before the rebalance, the
    next poll does not continue it. As a result, the member sends no heartbeats, and the group drops
-   it unnoticed. But a request to join again stays set until the rebalance is over. So the
-   workaround makes such a request at every join.
+   it unnoticed. A request to rejoin, however, stays set until the rebalance is over, and makes the
+   next poll continue it. So the workaround makes such a request at every join.
 2. If the group drops a joining member, for example because the member's process was stopped, the
    member joins again with its old partitions and does not call its listener. A cooperative member
    claims these partitions, and reads them although they have a new owner. If such a partition is
    assigned to the member again, reading continues at the old position instead of the committed
    offset. So the workaround removes the old partitions when the member joins.
 3. An eager member that misses a generation would also continue at its old positions. So the
-   workaround resets them at every join, as Kafka's own client does. Paused partitions stay paused,
-   and the listener of a member that is dropped later is still called.
+   workaround resets them at every join, as Kafka's own client does. Paused partitions stay paused.
+   If the group drops the member later, its listener is still called.
 """
 
 import logging

@@ -180,8 +180,8 @@ def replayable(samples: pa.Table) -> tuple[pa.Table, list[tuple[datetime, str]]]
     -------
     samples, skipped
         `skipped`: time and reason of each sample that has an error, or in which no member reads a
-        partition. `samples`: all other samples; but of samples less than a step of the replay
-        apart, only the last.
+        partition. `samples`: all other samples. Of samples that are closer together than one step
+        of the replay, only the last is kept.
     """
     rows = samples.select(["at", "error", "topics", "subscriptions"]).to_pylist()
     reasons = [row["error"] or _unread(row) for row in rows]

@@ -81,7 +81,7 @@ def by_task(fleet: Fleet) -> dict[str, dict[str, Row]]:
 
 
 def analysed_in(fleet: Fleet, batches: Sequence[Sequence[str]]) -> dict[str, dict[str, Row]]:
-    """Analyse each batch of groups in one task, as executors do; return rows by group."""
+    """Analyse each batch of groups in its own task, as executors do; return rows by group."""
     questions = [
         {"group": name, "task": task, "capacities": capacity_rows(fleet.capacities.get(name, {}))}
         for task, names in enumerate(batches)

@@ -145,7 +145,7 @@ def test_plan_history_has_a_row_for_each_version(
     propose: Plans,
     no_plan: Decision,
 ) -> None:
-    """A row has the approver, the moves, and figures: before the plan, predicted and achieved."""
+    """A row has the approver, the moves, and the figures before, predicted and achieved."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(

@@ -283,7 +283,7 @@ def report_rarely(line: Line) -> None:
 
 
 def report_records_under_way(line: Line) -> None:
-    """In every other sample, report the time spent so far on a record that is in progress."""
+    """In samples 0, 2, 4, ..., report the time spent so far on a record in progress."""
     for number in range(len(line["snapshots"])):
         for row in reports(line, number)["partitions"]["t"]:
             rest_s = 0.1 * (1 - number % 2)
