@@ -194,7 +194,11 @@ def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetada
     """Return a table of a group's figures before and after the plan."""
     at = outcome.decision.snapshot_at
     before = _figures(outcome.decision.observed, at)
-    after = _figures(detail.predicted if detail else _predicted(outcome), at)
+    after = (
+        _figures(detail.predicted, detail.plan.snapshot_at)  # a waiting plan can be older
+        if detail
+        else _figures(_predicted(outcome), at)
+    )
     return table(
         [
             {"figure": name, "as it is": before.get(name), "as planned": after.get(name)}
