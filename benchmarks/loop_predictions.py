@@ -40,10 +40,9 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: If the members that are behind have at least this share of their speed unused, a predicted time
-#: is right if its error is at most `_NEAR` (a share of the true time) or `_SAMPLES` (intervals
-#: between samples). Otherwise, a prediction is right if the predicted interval contains the true
-#: time.
+#: Share of a member's speed. If members that are behind have at least this share unused, the error
+#: of a predicted time may be at most `_NEAR` (share of the true time) or `_SAMPLES` (intervals
+#: between samples). Otherwise, the predicted interval must contain the true time.
 _SPARE: Final = 0.15
 _NEAR: Final = 0.2
 _SAMPLES: Final = 2

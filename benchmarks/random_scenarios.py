@@ -153,7 +153,7 @@ class _Draw:
             self.scenario = replace(self.scenario, name=f"real-{number}", **self.real())
 
     def real(self) -> dict[str, Any]:
-        """Draw what distinguishes a real group, as fields of `Scenario`."""
+        """Choose at random the fields of `Scenario` in which real groups differ from plain ones."""
         rng = self.rng
         unseen = float(rng.choice([0.0, 0.02, 0.1]))
         costs = TrueCosts(float(rng.choice([0.0, 0.0, 0.3, 0.8])), int(rng.integers(1 << 30)))

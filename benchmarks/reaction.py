@@ -120,7 +120,7 @@ class Reaction:
         return used | parts(self._installation.events(), at)
 
     def clicks(self, url: str) -> None:
-        """Time planning runs from the click in Dagster's UI to the stored plan."""
+        """Measure the time from the click in Dagster's UI until the plan is stored."""
 
         def clicked(planned: str, state: str, job: str, **launch: Any) -> Round:
             began, at = time.perf_counter(), time.time()

@@ -24,7 +24,7 @@ from tests.waiting import PATIENCE_S
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("tests", "examples")
-#: Three kinds of calls: clocks for dates (DATES), only for durations (MEASURES), and sleep (RESTS).
+#: Calls: DATES return the date, MEASURES are clocks that only measure durations, RESTS sleep.
 DATES: Final = {"datetime.now", "time.time", "time.time_ns"}
 MEASURES: Final = {
     f"time.{clock}{unit}"

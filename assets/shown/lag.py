@@ -13,9 +13,9 @@ _HEALTHY: Final = "OK"
 
 
 def worst_first(lag: pa.Table) -> list[str]:
-    """Return the groups in a table of lag, sorted by their largest lag of a partition, descending.
+    """Return the groups in a table of lag; first the group with the largest lag of one partition.
 
-    Partitions without a status are ignored: the group has left their topics.
+    Partitions without a status are ignored: the group no longer reads their topics.
     """
     current_lag = pc.if_else(pc.is_valid(lag["status"]), lag["lag"], 0)
     lag = lag.set_column(lag.column_names.index("lag"), "lag", current_lag)

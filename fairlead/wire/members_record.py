@@ -1,4 +1,4 @@
-"""Records with the members' names for brokers, in a group of the consumer protocol (KIP-848).
+"""Records that tell brokers the names of a group's members, for the consumer protocol (KIP-848).
 
 Belongs here: writing and reading records of the members topic. Belongs elsewhere: the members'
 names (`members`), and when a record is written (`fairlead.workflows`).

@@ -70,7 +70,7 @@ class Acting:
         self._identity = identity_of(web)
 
     def desk(self, headers: Headers) -> Desk:
-        """Return the reader of a page, or why the page is read-only."""
+        """Return the person who views a page or, if the page is read-only, the reason."""
         try:
             return Desk(self._person(headers).name)
         except NotProvenError as error:

@@ -33,7 +33,7 @@ def write(warehouse: Warehouse, groups: Sequence[str], **columns: Any) -> None:
 
 
 def remember(warehouse: Warehouse, minutes: float, arrived: int, group: str = "g") -> None:
-    """Write a sample from `minutes` before noon, when t-0 had `arrived` records fewer."""
+    """Write a sample taken `minutes` before noon; until noon, `arrived` more records arrive."""
     at = NOON - timedelta(minutes=minutes)
     row = TOPICS | OFFSETS | {"group": group, "at": at, "end": [36_000, 72_000 - arrived, -1]}
     SampleArchive(warehouse.path).append(samples(row), new_snapshot_id(at))

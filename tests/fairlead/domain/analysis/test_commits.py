@@ -96,7 +96,7 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
 
 
 def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
-    """A partition that is committed at every eighth sample is not stuck, with any owner."""
+    """A partition committed only at every eighth sample is not stuck, whoever owns it."""
     rows = [[997 + 60 * step] * 5 + [1000 + 480 * (step // 8)] for step in range(48)]
     end = [[1000 + 60 * step] * 6 for step in range(48)]
     owner = [[0, 0, 0, 1, 1, step // 5 % 2] for step in range(48)]
