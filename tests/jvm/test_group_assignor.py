@@ -30,7 +30,7 @@ def test_hostile_plans_do_not_replace_others(checks: Program) -> None:
     assert found["skipped"] == 0, found
     assert found["held"] > 100
     assert found["dropped"] > 100
-    assert "groups is dropped" in found["problem"]
+    assert "groups are dropped" in found["problem"]
 
 
 @pytest.fixture(scope="module")
