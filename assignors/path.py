@@ -212,7 +212,7 @@ class Path:
                     f"{what}: {name} sets the lower bound, no assignment can help: repartition it"
                 )
         if end.highest_load <= goal.edge:
-            return f"{what}: within the tolerance, {above}"
+            return f"{what}: within the band, {above}"
         return f"{what}: {self._why_no_further(steps)}; {above}"
 
     def _why_no_further(self, steps: int) -> str:

@@ -281,7 +281,7 @@ class Settings(BaseSettings):
     summary_retention: timedelta = Field(
         default=timedelta(days=400),
         gt=timedelta(days=1),
-        description="Age from which daily summaries are removed. Minimum: history_retention.",
+        description="Age at which daily summaries are removed. Minimum: history_retention.",
     )
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()

@@ -154,7 +154,7 @@ _ALL = (
         "skew-missed", "`skew`; looks miss as in `even-missed`", "steady", _SKEW, misses=_MISSES,
     ),
     Scenario(
-        "heavy", "even, 85 % used; a tenth of the partitions eight times as dear", "steady",
+        "heavy", "even, 85 % used; a tenth of the partitions eight times as expensive", "steady",
         Traffic(used=0.85), costs=_HEAVY,
     ),
     Scenario(
@@ -167,24 +167,25 @@ _ALL = (
     ),
     Scenario(
         "dear-topic-night",
-        "two topics, half of one six times as dear; 27 % used at night, 82 % at noon", "changing",
+        "two topics, half of one six times as expensive; 27 % used at night, 82 % at noon",
+        "changing",
         Traffic(used=0.27, peak=0.82, zipf=0.3), topics=(60, 40),
         costs=TrueCosts(expensive=(Expensive(6.0, tuple(range(30))),)), events=2,
     ),
     Scenario(
         "dear-grows",
-        "one member's ten partitions four times as dear; 20 % used at night, 70 % at noon",
+        "one member's ten partitions four times as expensive; 20 % used at night, 70 % at noon",
         "changing", Traffic(used=0.20, peak=0.70),
         costs=TrueCosts(expensive=(Expensive(4.0, tuple(range(10))),)), events=2,
     ),
     Scenario(
-        "slow-and-dear", "even, 70 % used; a member at half speed reads a partition six times as "
-        "dear", "steady", Traffic(used=0.7), slow=(Slow(2, 0.5),),
+        "slow-and-dear", "even, 70 % used; a member at half speed reads a partition six times "
+        "as expensive", "steady", Traffic(used=0.7), slow=(Slow(2, 0.5),),
         costs=TrueCosts(expensive=(Expensive(6.0, (25,)),)),
     ),
     Scenario(
         "disjoint-dear", "two halves read different topics, 75 % used; five partitions of one are "
-        "three times as dear", "steady", Traffic(used=0.75), topics=(50, 50),
+        "three times as expensive", "steady", Traffic(used=0.75), topics=(50, 50),
         reads=((0,),) * 5 + ((1,),) * 5,
         costs=TrueCosts(expensive=(Expensive(3.0, tuple(range(5))),)),
     ),
@@ -207,7 +208,7 @@ _ALL = (
         Traffic(used=0.8, zipf=0.2), speeds=(100.0,) * 300, topics=(900,),
     ),
     Scenario(
-        "deploy", "Zipf 0.6, 44 % used; a deploy makes everything twice as dear for a day",
+        "deploy", "Zipf 0.6, 44 % used; a deploy makes everything twice as expensive for a day",
         "changing", Traffic(used=0.44, zipf=0.6),
         costs=TrueCosts(expensive=(Expensive(2.0, from_s=12.12 * HOUR_S, until_s=36.12 * HOUR_S),)),
         events=2,

@@ -97,7 +97,7 @@ _ALL: Final = (
         "Records that the most loaded consumer has to read."),
     Figure("lag_mean", "Mean load", "records", "Records that a consumer has to read, on average."),
     Figure("lag_lower_bound", "Lower bound", "records",
-        "Fewest records of the most loaded consumer under any assignment."),
+        "No assignment gives the most loaded consumer fewer records."),
     Figure("gap", "Above bound", "share",
         "Excess of the most loaded consumer over the lower bound; 0 is best."),
     Figure("imbalance", "Imbalance", "ratio",

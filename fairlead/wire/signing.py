@@ -174,7 +174,7 @@ def refuse_private_key(text: str, option: str) -> None:
     if _PRIVATE in text:
         raise ConfigurationError(
             f"{option} contains a private key, the planner's secret kafka.private_key. Generate a "
-            "new pair, and give consumers only its public key"
+            "new key pair, and give consumers only the public key"
         )
 
 

@@ -137,8 +137,8 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
 @pytest.mark.parametrize(
     ("owners", "lags", "options", "outcome"),
     [
-        ("ab", [10, 10], {}, "no change: within the tolerance"),
-        ("ab", [10, 13], {"band_floor": 2.0}, "no change: within the tolerance"),
+        ("ab", [10, 10], {}, "no change: within the band"),
+        ("ab", [10, 13], {"band_floor": 2.0}, "no change: within the band"),
         ("ab", [0, 0], {}, "no change: there is no lag to balance"),
         ("ab", [90, 10], {}, "no change: t-0 sets the lower bound, no assignment can help"),
         ("aab", [90, 10, 5], {}, "1 move: t-0 sets the lower bound, no further move helps"),
@@ -150,7 +150,7 @@ def test_rack_breaks_ties_between_equal_moves() -> None:
         ),
         ("aab", [9, 9, 9], {}, "no change: no further move or swap"),
         ("bacaabc", [44, 45, 43, 45, 39, 32, 57], {}, "1 move: more moves would hardly relieve"),
-        ("aabb", [50, 50, 5, 5], {}, "2 moves: within the tolerance"),
+        ("aabb", [50, 50, 5, 5], {}, "2 moves: within the band"),
     ],
 )
 def test_outcome_has_the_moves_and_the_reason(

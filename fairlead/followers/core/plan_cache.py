@@ -119,7 +119,7 @@ class PlanCache:
         if verified.identity.rank > seen.rank or (again and self.state.plan is None):
             self._replace(verified, record)
         elif verified.identity.rank == seen.rank and verified.identity.sha256 != seen.sha256:
-            self._skip(record, f"Version {seen.version} was read before with other bytes")
+            self._skip(record, f"Version {seen.version} was already read, with another content")
         elif verified.identity.rank == seen.rank:
             self._extend(verified.lease_until)
 

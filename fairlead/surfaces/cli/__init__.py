@@ -5,7 +5,6 @@ example, would wait for Spark's modules.
 """
 
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +37,7 @@ from fairlead.surfaces.cli import (
 from fairlead.surfaces.cli.arguments import read_settings
 from fairlead.surfaces.cli.output import epilog, say_error
 from fairlead.surfaces.cli.running_sandbox import show_version, use_running_sandbox
+from fairlead.surfaces.cli.signals import raise_on_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,10 +146,7 @@ def _recorded(name: str, run: Callable[[Path, "Console"], object]) -> None:
 def main() -> None:
     """Run the command line. A FairleadError becomes one line on stderr and exit code 1."""
     one_thread()
-    # Both signals raise an exception, so that a command stops everything that it has started. For
-    # SIGINT this is Python's default, but shells start background jobs with SIGINT ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    raise_on_signals()
     try:
         with room_in("the output", otherwise=""):
             app()

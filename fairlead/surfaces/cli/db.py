@@ -169,5 +169,4 @@ def _prune(*, dry_run: bool) -> None:
 
 
 def _url() -> str:
-
     return read_settings().postgres.url.get_secret_value()

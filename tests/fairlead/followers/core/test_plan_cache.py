@@ -156,7 +156,7 @@ def test_known_version_with_other_bytes_is_refused() -> None:
     state = after(sent(0, 1), second, verifier=SIGNED)
     assert state.plan is not None
     assert state.plan.assignor == "lag-aware"
-    assert state.problem == "Version 1 was read before with other bytes"
+    assert state.problem == "Version 1 was already read, with another content"
 
 
 def test_tombstone_is_refused_if_plans_are_signed() -> None:

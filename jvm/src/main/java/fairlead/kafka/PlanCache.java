@@ -62,7 +62,7 @@ final class PlanCache {
                 verified.plan() != null ? "read" : "was withdrawn", offset);
             state = state.withRecord(verified.plan(), verified.identity(), verified.leaseUntil());
         } else if (rank == 0 && !verified.identity().sha256().equals(state.seen().sha256())) {
-            skip(offset, "Version " + state.seen().version() + " was read before with other bytes");
+            skip(offset, "Version " + state.seen().version() + " was already read, with another content");
         } else if (rank == 0) {
             extend(verified);
         }

@@ -42,7 +42,7 @@ final class Signatures {
         }
         if (publicKeys.contains(PRIVATE)) {
             throw wrong("contains a private key, the planner's secret kafka.private_key. "
-                + "Generate a new pair, and give consumers only its public key");
+                + "Generate a new key pair, and give consumers only the public key");
         }
         Signatures signatures = new Signatures();
         for (String part : publicKeys.split(",", -1)) {
