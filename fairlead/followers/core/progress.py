@@ -166,6 +166,7 @@ class Progress:
         """Count records again from an earlier offset, adding to the last reported number."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
+        self._resumed = -1
         self._replays = False
 
     def commit(self, offset: int, busy: float, squares: float) -> None:

@@ -2,8 +2,9 @@
 
 import itertools
 from dataclasses import dataclass, field
+from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.followers.core.progress import Progress
@@ -67,7 +68,15 @@ STEPS = st.one_of(
 )
 
 
+#: A batch that is read again from before a gap, and committed before it is processed.
+READ_AGAIN: list[tuple[Any, ...]] = [
+    *[("go", 1), ("commit", "position"), ("batch", 1, 0), ("commit", "behind"), ("restart",)],
+    *[("batch", 1, 0), ("commit", "position"), ("work", 1), ("commit", "position")],
+]
+
+
 @given(st.lists(STEPS, max_size=60))
+@example(READ_AGAIN)
 @settings(max_examples=400)
 def test_records_grow_by_no_more_than_offsets(steps: list[tuple[str, ...]]) -> None:
     """Between two commits, the record count grows at most as much as the committed offset.
