@@ -175,7 +175,9 @@ class _Round:
         for group in self.goals:
             if group not in self.done:
                 self._end(
-                    group, "its consumers did not reach the plan in time; the planner tries again"
+                    group,
+                    "the broker's target assignment did not follow the plan in time; the planner "
+                    "tries again",
                 )
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:

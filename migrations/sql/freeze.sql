@@ -50,7 +50,8 @@ BEGIN
     END IF;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'group %: version % is not sent: a transaction that is % does not see freezes that '
-            'were made after it began. Use READ COMMITTED', NEW.group_id, NEW.version, current_setting('transaction_isolation')
+            'were made after it began. Use READ COMMITTED',
+            NEW.group_id, NEW.version, current_setting('transaction_isolation')
             USING ERRCODE = 'FL005';
     END IF;
     LOCK TABLE fairlead_raw.freeze_event IN ROW SHARE MODE;

@@ -69,7 +69,7 @@ BEGIN
     IF act = 'unfreeze' AND version IS DISTINCT FROM (
         SELECT number FROM fairlead.freezes held WHERE held.group_id IS NOT DISTINCT FROM act_as.group_id)
     THEN
-        RAISE EXCEPTION '%: frozen or unfrozen by another person: open the page again', what
+        RAISE EXCEPTION '%: frozen or unfrozen after this page was opened: open the page again', what
             USING ERRCODE = 'FL001';
     ELSIF act NOT IN ('freeze', 'unfreeze') THEN
         SELECT * INTO seen FROM fairlead_raw.plan

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from fairlead.common.words import length, plural
+from fairlead.domain.analysis.arrivals import arrival_rates
 from fairlead.domain.analysis.candidates import (
     FLAGSHIP,
     Candidate,
@@ -215,7 +216,7 @@ def _waits(analysis: Analysis) -> str | None:
     plans = [at for at in analysis.question.changes if at > now - LATELY_S]
     back_off_s = min(FIRST_BACKOFF_S * 2.0 ** (len(plans) - AT_ONCE), WEEK_S)
     backs_off = len(plans) >= AT_ONCE and now < changed_at + back_off_s
-    if backs_off and not _load_changed(analysis, changed_at):
+    if backs_off and not _load_risen(analysis, changed_at):
         return (
             f"{len(plans)} plans took effect within {length(now - plans[0])}: back-off for "
             f"another {length(changed_at + back_off_s - now)}"
@@ -231,16 +232,20 @@ def _waits(analysis: Analysis) -> str | None:
     return None
 
 
-def _load_changed(analysis: Analysis, changed_at: float) -> bool:
-    """Return whether members are behind because arrivals have changed since the last plan.
+def _load_risen(analysis: Analysis, changed_at: float) -> bool:
+    """Return whether members are behind because arrivals have risen since the last plan.
 
     Then the previous plans were not mistakes, so the back-off does not apply.
     """
-    rates, series, owner = analysis.estimates.rates, analysis.observations.recent, analysis.owner
-    since = series.now - max(changed_at, float(series.at[0]))
-    changed = of_owner(analysis.late, owner, none=False) & (rates.seconds < since)
-    raised = sum_by_owner(rates.per_s * changed, owner, analysis.late.size)
-    return bool((raised > NEGLIGIBLE * analysis.outlook.capacities)[analysis.late].any())
+    series, owner = analysis.observations.recent, analysis.owner
+    since = series.last(series.now - changed_at, 1)
+    rates, span_s = arrival_rates(since), since.now - float(since.at[0])
+    mean = (since.end[-1] - since.end[0]) / max(span_s, 1e-9)
+    # If a partition was unreadable in some samples, it is unknown whether its arrivals have risen.
+    rose = since.in_one_log[0] & (rates.seconds < span_s) & (rates.per_s > mean)
+    risen = of_owner(analysis.late, owner, none=False) & rose
+    work = sum_by_owner(analysis.outlook.arrivals * risen, owner, analysis.late.size)
+    return bool((work > NEGLIGIBLE * analysis.outlook.capacities)[analysis.late].any())
 
 
 def _commits_s(analysis: Analysis) -> float:

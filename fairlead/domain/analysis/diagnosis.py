@@ -166,11 +166,13 @@ def _transactions(basis: Basis) -> Iterator[str]:
     before = "before " if series.end[0, longest] > stable[longest] else ""
     seconds = min(float(open_s[longest]), series.now - float(series.at[0]))
     since = datetime.fromtimestamp(series.now - seconds, UTC)
+    others = plural(int(held.sum()) - 1, "more partition")
     yield (
-        f"A transaction has been open on {basis.partition(longest)}{_and_more(int(held.sum()))} "
-        f"since {before}{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): until it ends, consumers "
-        f"with isolation.level=read_committed cannot read the "
+        f"A transaction has been open on {basis.partition(longest)} since "
+        f"{before}{since:%Y-%m-%d %H:%M} UTC ({length(seconds)}): until it ends, consumers with "
+        f"isolation.level=read_committed cannot read the "
         f"{plural(int(waiting[longest]), 'record')} from offset {int(stable[longest]):,} on."
+        + (f" Transactions are also open on {others}." if held.sum() > 1 else "")
     )
 
 
@@ -321,7 +323,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
         "throttled partition",
         basis.partitions(late),
         f"{basis.partition(worst)}{_and_more(int(late.sum()))} is {length(lag_s[worst])} behind: "
-        f"{rate(come[worst])} arrive, only {rate(commits.read_per_s[worst])} are read, and its "
+        f"{rate(come[worst])} arrive, {rate(commits.read_per_s[worst])} are read, and its "
         f"owner {basis.observations.recent.members[member]} {does}. {advice}",
     )
 

@@ -252,7 +252,7 @@ class PlanPartition(Base):
     partition: Mapped[Int32] = mapped_column(primary_key=True, comment="Its partition.")
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
-        comment="Counts publishers: a changed number means that another one has written since.",
+        comment="Number of turns of publishers; a changed number: there was another turn since.",
     )
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -37,4 +38,5 @@ def _send_again(ignored: "UnraisableHookArgs") -> None:
         return
     later = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
     later.daemon = True
-    later.start()
+    with suppress(RuntimeError):  # no new thread: the program is ending anyway
+        later.start()

@@ -171,7 +171,7 @@ def _asked_plan(request: Request) -> tuple[str, int | None]:
 def _asked_name(request: Request, address: str) -> str:
     group = request.query_params.get("group")
     if not group or "\0" in group:  # Postgres refuses null characters
-        raise HTTPException(400, f"The address lacks a group: {address}")
+        raise HTTPException(400, f"The address needs the name of a group: {address}")
     return group
 
 

@@ -177,7 +177,7 @@ def test_rights_suffice_if_the_broker_assigns(broker: SecuredBroker, orders: str
             stays_s=(1.0, 1.0),
         )
         assert done.triggers == 2
-        assert "did not reach the plan in time" in done.reason
+        assert "did not follow the plan in time" in done.reason
         with (
             TriggerConnection(broker.settings(stranger)) as connection,
             RebalanceTrigger(connection, group, 1) as trigger,

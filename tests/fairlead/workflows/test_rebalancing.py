@@ -93,7 +93,7 @@ def test_trigger_moves_nothing_under_other_assignors(
     assert {member.name for member in seen.members} == {"a", "b", "c"}
     assert seen.partition_counts == {topic: 6}
     assert (done.reached, done.triggers) == (False, 2)
-    assert "did not reach the plan in time" in done.reason
+    assert "did not follow the plan in time" in done.reason
     assert {member.client_id for member in gone.members} == {"a", "b", "c"}
 
 

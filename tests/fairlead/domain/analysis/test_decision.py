@@ -1,7 +1,8 @@
 """Decisions: whether a group gets a plan, and which plan."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,22 +80,58 @@ def test_plans_of_the_last_two_days_cause_a_back_off(days: int, outcome: str) ->
     assert answer["outcome"] == outcome
 
 
-def test_no_back_off_if_the_load_has_changed_since_the_last_plan() -> None:
-    """After 23 plans in a day, a group gets a plan if arrivals of its partitions have grown."""
+def changed(at: int, before: Offset, after: Offset) -> Offset:
+    """Return offsets that advance as `before` up to step `at`, then as `after`."""
 
-    def grown(before: Offset, after: Offset) -> Offset:
-        def offset(partition: int, step: int) -> int:
-            if step <= 20:
-                return before(partition, step)
-            return before(partition, 20) + after(partition, step - 20) - after(partition, 0)
+    def offset(partition: int, step: int) -> int:
+        if step <= at:
+            return before(partition, step)
+        return before(partition, at) + after(partition, step - at) - after(partition, 0)
 
-        return offset
+    return offset
 
-    sick = question(35, end=grown(arriving, skewed), committed=grown(prompt, behind))
+
+def after_many_plans(sick: dict[str, Any], planned_at: int) -> dict[str, Any]:
+    """Answer for a group that got 23 plans in a day, the last at step `planned_at`."""
     memory = answer_question(sick)["memory"]
     memory["plans"] = [START - 60.0 * number for number in range(23)]
-    answer = answer_question({**sick, "memory": memory, "changed_at": written(60.0 * 9)})
+    return answer_question({**sick, "memory": memory, "changed_at": written(60.0 * planned_at + 1)})
+
+
+def test_no_back_off_if_arrivals_have_risen_since_the_last_plan() -> None:
+    sick = question(35, end=changed(20, arriving, skewed), committed=changed(20, prompt, behind))
+    answer = after_many_plans(sick, planned_at=9)
     assert answer["outcome"] == "plan", answer["reason"]
+
+
+@pytest.mark.parametrize("steps", [25, 26, 32, 36, 44])
+def test_back_off_if_arrivals_rose_before_the_last_plan(steps: int) -> None:
+    """That the rate was estimated from fewer samples than there are is no rise since the plan."""
+    end, committed = changed(12, arriving, skewed), changed(12, prompt, behind)
+    answer = after_many_plans(question(16 + steps, end=end, committed=committed), planned_at=15)
+    assert "back-off for " in answer["reason"]
+
+
+@pytest.mark.parametrize("steps", [12, 18, 22])
+def test_back_off_if_arrivals_have_fallen_since_the_last_plan(steps: int) -> None:
+    def much(partition: int, step: int) -> int:
+        return 1000 + 60 * step * (60 if partition < 4 else 1)
+
+    def read(partition: int, step: int) -> int:
+        return 1000 + (1800 * step if partition < 4 else 60 * step - 3 * (step > 0))
+
+    at = 10 + steps // 2
+    sick = question(11 + steps, end=changed(at, much, skewed), committed=changed(at, read, behind))
+    assert "back-off for " in after_many_plans(sick, planned_at=10)["reason"]
+
+
+@pytest.mark.parametrize("unread", [(20, 21), (25, 26, 27)])
+def test_back_off_if_a_partition_was_unreadable_since_the_last_plan(unread: Sequence[int]) -> None:
+    def end(partition: int, step: int) -> int | None:
+        return None if partition == 0 and step in unread else skewed(partition, step)
+
+    answer = after_many_plans(question(34, end=end, committed=behind), planned_at=9)
+    assert "back-off for " in answer["reason"]
 
 
 @pytest.mark.parametrize("hours", [1.0, 4.0])

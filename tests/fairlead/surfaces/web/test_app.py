@@ -23,13 +23,13 @@ ODD = """</td><script>alert(1)</script>"'&?#%20 {{ 7 * 7 }}\\\né"""
 REFUSED = [
     ("/review?group=nobody", 404, "group nobody: nothing is stored about it"),
     ("/review?group=orders&version=9", 404, "group orders has no version 9"),
-    ("/review", 400, "The address lacks a group"),
-    ("/review?group=%00", 400, "The address lacks a group"),
+    ("/review", 400, "The address needs the name of a group"),
+    ("/review?group=%00", 400, "The address needs the name of a group"),
     ("/review?group=orders&version=two", 400, "version must be a whole number"),
     ("/review?group=orders&version=0", 400, "version must be a whole number"),
     ("/review?group=orders&version=99999999999", 400, "version must be a whole number"),
     ("/group?group=nobody", 404, "group nobody: nothing is stored about it"),
-    ("/group", 400, "The address lacks a group"),
+    ("/group", 400, "The address needs the name of a group"),
     ("/nowhere", 404, "Not Found"),
     ("/act/", 404, "Not Found"),  # not a redirect, which would use the request's Host header
 ]
