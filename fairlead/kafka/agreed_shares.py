@@ -102,12 +102,9 @@ def _present_record(
 ) -> AssignmentRecord | None:
     """Return the assignment record of the group's present generation; None if there is none."""
     range_shares = {member.member_id: member.partitions for member in members}
-    decided: AssignmentRecord | None = None
-    for record in records:  # only the first valid record of a generation counts
-        newer = decided is None or record.generation > decided.generation
-        if newer and record.assigns_exactly(range_shares):
-            decided = record
-    return decided
+    valid = (record for record in records if record.assigns_exactly(range_shares))
+    # Only the first valid record of a generation counts: max returns the first of equals.
+    return max(valid, key=lambda record: record.generation, default=None)
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,7 @@ def freeze_plans(
         connection.execute(select(func.fairlead.freeze(group, reason, actor)))
 
 
-def unfreeze_plans(
-    engine: Engine, group: str | None, *, reason: str, actor: str | None = None
-) -> None:
+def unfreeze_plans(engine: Engine, group: str | None, *, reason: str) -> None:
     """Unfreeze a group; see `freeze_plans`.
 
     Group None ends the freeze of all groups, but not the freezes of single groups.
@@ -93,7 +91,7 @@ def unfreeze_plans(
         session's user may not give it: the user is a planner, or is not an approver.
     """
     with transaction(engine) as connection:
-        connection.execute(select(func.fairlead.unfreeze(group, reason, actor)))
+        connection.execute(select(func.fairlead.unfreeze(group, reason)))
 
 
 def read_freezes(engine: Engine) -> list[Freeze]:

@@ -203,17 +203,12 @@ def undecided(rows: Iterable[Row], now: datetime) -> list[str]:
 
 
 def read_plans(
-    engine: Engine,
-    group: str | None = None,
-    *,
-    state: str | None = None,
-    version: int | None = None,
-    limit: int,
+    engine: Engine, group: str | None = None, *, state: str | None = None, limit: int
 ) -> list[Row]:
     """Return the newest versions of one or all groups; raises GroupError for an unknown group."""
     if group is not None:
         require_group(engine, group)
-    return read_rows(engine, _PLANS, group=group, state=state, version=version, limit=limit)
+    return read_rows(engine, _PLANS, group=group, state=state, version=None, limit=limit)
 
 
 def read_plan(engine: Engine, group: str, version: int | None = None) -> Row:

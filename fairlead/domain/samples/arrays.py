@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from fairlead.common.tables import as_array
 from fairlead.domain.analysis.reported_work import ReportSeries
-from fairlead.domain.analysis.sample_series import SampleSeries
+from fairlead.domain.analysis.sample_series import Int32, Int64, SampleSeries
 from fairlead.domain.history import EVERY_SAMPLE, HISTORY, THINNED_TO
 from fairlead.domain.samples import NONE, flat, list_starts
 from fairlead.domain.samples.work_columns import OF_PARTITIONS
@@ -25,9 +25,6 @@ MICROSECONDS: Final = 1_000_000
 _READ: Final = [
     *("at", "topics", "counts", "begin", "end", "committed", "stable_end", "members", "owner")
 ]
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 
 def arrays_of(
