@@ -31,7 +31,7 @@ CAPABILITIES: Final = {
     "web pages and their actions": "surfaces/(web|plots|review|offers|links|next_step)|acts"
     "|stored_samples|group_history|domain/identity|sql/web|worst_first",
     "analysis": "domain/|diagnosing|fairlead/spark|looking|analysis|proposal",
-    "followers and brokers": "followers|jvm/|wire|rebalancing|following|fairlead/kafka|testing",
+    "followers and brokers": "followers|jvm/|wire|rebalancing|following|fairlead/kafka",
     "the life of a plan": "workflows|store/|sql/",
     "the command line": "surfaces/cli",
     "sandbox and demo": "sandbox|surfaces/demo",

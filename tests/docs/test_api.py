@@ -20,7 +20,6 @@ PUBLIC: Final = {
     "fairlead.followers.aiokafka": {"PlanAssignor", "PlanConsumer"},
     "fairlead.followers.confluent": {"PlanConsumer"},
     "fairlead.followers.kafka_python": {"PlanAssignor", "PlanConsumer"},
-    "fairlead.testing": {"MemoryGroup", "MemoryPlanTopic", "plan_of"},
     "fairlead_planner": {"PlannerComponent", "definitions"},
 }
 
