@@ -25,9 +25,9 @@ from fairlead.workflows.snapshot_decisions import decide_on
     group_name="decide",
     kinds={"postgres"},
     changed="plans",
-    description="Stores the decision on each group, the next version of its plan or 'no change' "
-    "with the reason, with diagnosis, speeds and balance history, in one transaction; approves "
-    "plans that the policy allows.",
+    description="Stores the decision on each group: the next version of its plan, or 'no change', "
+    "with the reason. Stores diagnosis, speeds and balance history in the same transaction. "
+    "Approves plans if the policy allows it.",
 )
 def assignment_plan(
     context: dg.AssetExecutionContext,

@@ -27,8 +27,8 @@ class ScopeConfig(dg.Config):
 
     only: dict[str, list[str]] = Field(
         default_factory=dict,
-        description="Cohort to its groups in the run; no groups: all of them. Empty: every group "
-        "of the run's partitions.",
+        description="Maps each cohort to the groups that the run covers; an empty list means all "
+        "groups of the cohort. By default, the run covers all groups of its partitions.",
     )
 
 

@@ -121,7 +121,8 @@ class _Graph:
     pair_topic: Int64
     pair_member: Int64
     pair_base: Int64
-    """Partitions of each pair that are not in the network, int64 of shape (K,)."""
+    """For each pair, the number of partitions of the topic that stay on the member because the
+    network does not contain them, int64 of shape (K,)."""
     fixed: Pairs
     """Partitions that keep their owners."""
 

@@ -88,13 +88,13 @@ class KafkaSettings(_Section):
     plan_topic: str = Field(default="fairlead.plans", description="Topic of published plans.")
     plan_topic_replication_factor: int = Field(
         default=-1,
-        description="Replication factor of the plan topic when it is created; -1: three, or the "
-        "number of brokers if that is less.",
+        description="Replication factor of a new plan topic. -1 means three, or the number of "
+        "brokers if that is less.",
     )
     plan_topic_partitions: int = Field(
         default=16,
         ge=1,
-        description="Partitions of the plan topic when it is created. A consumer reads one.",
+        description="Number of partitions of a new plan topic. A consumer reads one of them.",
     )
     coordination_topic: str = Field(
         default="fairlead.coordination",
@@ -162,8 +162,8 @@ class SamplingSettings(_Section):
     retention: timedelta = Field(
         default=timedelta(days=2),
         ge=timedelta(hours=2),
-        description="Age from which samples are removed. Of samples older than an hour, one per "
-        "quarter of an hour is kept.",
+        description="Age from which samples are removed. Of samples older than an hour, one per 15 "
+        "minutes is kept.",
     )
 
 
@@ -187,8 +187,8 @@ class SparkSettings(_Section):
 
     master: str = Field(
         default=ANYWHERE,
-        description="auto: the Spark that `fairlead spark up` keeps running on this machine, else "
-        "local[*]; or any master URL of Spark.",
+        description="Master URL of Spark. `auto` uses the Spark that `fairlead spark up` keeps "
+        "running on this machine, otherwise local[*].",
     )
     properties: dict[str, str] = Field(
         default_factory=dict,
@@ -206,12 +206,12 @@ WebAddress = Annotated[str, Field(pattern="^https?://[^/]"), AfterValidator(_wit
 
 
 class WebSettings(_Section):
-    """Addresses of the pages for browsers, and who may act on pages."""
+    """Addresses of the pages for browsers, and who may take actions on them."""
 
     url: WebAddress | None = Field(default=None, description="Address of `fairlead serve`.")
     dagster_url: WebAddress | None = Field(default=None, description="Address of the Dagster UI.")
     docs_url: WebAddress | None = Field(
-        default=None, description="Address of this documentation: alerts link to its runbook."
+        default=None, description="Address of this documentation; alerts link to its runbook."
     )
     token: TokenSettings | None = Field(
         default=None, description="Identify people by a signed token."
@@ -221,7 +221,7 @@ class WebSettings(_Section):
     )
     approvers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("*",),
-        description="Names of people who may act on pages; * and ? are wildcards.",
+        description="Names of people who may take actions on web pages; * and ? are wildcards.",
     )
 
     @model_validator(mode="after")
@@ -264,7 +264,7 @@ class Settings(BaseSettings):
         description="Directory of embedded services, the demo and samples.",
     )
     warehouse: str | None = Field(
-        default=None, description="Path of the Parquet files; default: STATE_DIR/warehouse."
+        default=None, description="Path of the Parquet files; by default STATE_DIR/warehouse."
     )
     warehouse_retention: timedelta = Field(
         default=timedelta(days=2),
@@ -281,7 +281,7 @@ class Settings(BaseSettings):
     summary_retention: timedelta = Field(
         default=timedelta(days=400),
         gt=timedelta(days=1),
-        description="Age at which daily summaries are removed. Minimum: history_retention.",
+        description="Age from which daily summaries are removed; at least history_retention.",
     )
     kafka: KafkaSettings = KafkaSettings()
     postgres: PostgresSettings = PostgresSettings()

@@ -71,12 +71,13 @@ _ALL: Final = (
         "Arrival rate of the most utilised consumer, as a share of its capacity; above 1, its "
         "lag grows."),
     Figure("catch_up_s", "Caught up", "seconds", none="never",
-        meaning="Time until the group is within its objective; 0: now; no value: never."),
+        meaning="Time until the group is within its objective; 0 if it already is, no value if "
+        "never."),
     Figure("loss_s", "Records lost", "seconds", none="none",
-        meaning="Time until retention deletes records that the group has not read; no value: "
+        meaning="Time until retention deletes records that the group has not read; no value if "
         "never."),
     Figure("consumers_wanted", "Consumers needed", "consumers",
-        "Fewest consumers that keep up with the present load; no value: not known, or more "
+        "Fewest consumers that keep up with the present load; no value if unknown, or if more "
         "consumers do not help."),
     # Measured figures of a group.
     Figure("lag", "Lag", "records",

@@ -74,8 +74,8 @@ class TokenSettings(_Proof):
     jwks_url: Annotated[str, AfterValidator(_no_wiretap)] = Field(
         description="Address of the issuer's public keys."
     )
-    issuer: str = Field(min_length=1, description="Accepted issuer: `iss`.")
-    audience: str = Field(min_length=1, description="Accepted audience: `aud`.")
+    issuer: str = Field(min_length=1, description="Accepted issuer (`iss`).")
+    audience: str = Field(min_length=1, description="Accepted audience (`aud`).")
     claim: str = Field(default="email", min_length=1, description="The claim that names a person.")
     algorithms: tuple[Algorithm, ...] = Field(
         default=("RS256", "ES256"), min_length=1, description="Accepted signature algorithms."

@@ -76,15 +76,16 @@ class Approval(_Rule):
         default=0.0,
         ge=0.0,
         le=1.0,
-        description="Minimum share by which the forecast lag falls.",
+        description="Minimum share by which a plan must reduce the forecast lag.",
     )
     forbidden_statuses: tuple[Status, ...] = Field(
         default=("STOP", "DATA_LOSS"),
-        description="No partition may have one of these.",
+        description="Statuses that no partition of the group may have.",
     )
     hours: tuple[Annotated[str, AfterValidator(_checked_hours)], ...] = Field(
         default=(),
-        description='Times: ["Mon-Fri 22:00-06:00"], in `time_zone`; none: always.',
+        description="Times of automatic approval in `time_zone`, such as "
+        '["Mon-Fri 22:00-06:00"]. If empty, at any time.',
     )
     time_zone: Annotated[str, AfterValidator(_checked_zone)] = Field(
         default="UTC", description="An IANA time zone, such as Europe/Berlin."
@@ -94,11 +95,14 @@ class Approval(_Rule):
 class RackPrice(_Rule):
     """The price of traffic between racks."""
 
-    price_per_gb: float = Field(ge=0.0, description="Price of a gigabyte between racks.")
+    price_per_gb: float = Field(
+        ge=0.0, description="Price of a gigabyte that is read from another rack."
+    )
     least_saving_per_day: float = Field(
         default=1.0,
         ge=0.0,
-        description="Minimum saving a day of a plan for racks only, in the same currency.",
+        description="Minimum daily saving of a plan that only reduces traffic between racks, in "
+        "the same currency.",
     )
 
 
@@ -110,19 +114,21 @@ class Policy(_Rule):
     other policies have no effect on the group.
     """
 
-    groups: str = Field(default="*", description="A shell pattern over group ids: orders-*")
+    groups: str = Field(default="*", description="A shell pattern for group ids, such as orders-*.")
     cohort: str | None = Field(
         default=None,
-        description="Plan all matching groups in one cohort of this name; default: a cohort each.",
+        description="Name of the cohort in which all matching groups are planned together. By "
+        "default, each group is a separate cohort.",
     )
     cadence: Duration | None = Field(
         default=None,
-        description="Interval between plans; default: every tick of the schedule.",
+        description="Interval at which the group is planned. By default, at every tick of the "
+        "schedule.",
     )
     assignors: tuple[str, ...] = Field(
         default=("sticky-lag-aware", "lag-aware", "sticky", "fair", "roundrobin", "range"),
         min_length=1,
-        description="Candidates, computed from the same snapshot.",
+        description="Assignors that compute candidates, all from the same snapshot.",
     )
     objective: Duration = Field(
         default=timedelta(minutes=1),
@@ -143,31 +149,33 @@ class Policy(_Rule):
     )
     racks: Literal["ignore", "prefer"] | RackPrice = Field(
         default="prefer",
-        description="Traffic between racks, if consumers set client.rack. prefer: of equally good "
-        "plans, take the one with the least traffic, and make a plan only for traffic if it saves "
-        "a tenth of what the group reads; a price: if it saves enough money; ignore: traffic does "
-        "not count.",
+        description="How traffic between racks counts, if consumers set client.rack. With prefer, "
+        "the plan with the least traffic is chosen among equally good plans. A plan that only "
+        "reduces traffic must save a tenth of what the group reads or, with a price, "
+        "`least_saving_per_day`. With ignore, traffic does not count.",
     )
     max_moves: int | None = Field(
         default=None,
         ge=0,
-        description="Maximum number of owned partitions that a plan moves. Assignors without this "
-        "option may exceed it; then their candidate is not chosen.",
+        description="Maximum number of owned partitions that a plan moves. If an assignor without "
+        "this option exceeds the limit, its candidate is not chosen.",
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Assignor name to its options; of two `max_moves`, the smaller one counts.",
+        description="Options by assignor name. If they also set `max_moves`, the smaller value "
+        "applies.",
     )
     choose: Literal["first", "best"] = Field(
         default="first",
-        description="first: the first of `assignors`; the others are for comparison. best: the one "
-        "with the lowest forecast lag, then the least traffic between racks (with `racks`), then "
-        "the lowest utilisation, then the fewest moves.",
+        description="Which candidate becomes the plan. first: that of the first assignor in "
+        "`assignors`; the others are only for comparison. best: the candidate with the lowest "
+        "forecast lag, then the least traffic between racks (with `racks`), then the lowest "
+        "utilisation, then the fewest moves.",
     )
     cooldown: Duration | None = Field(
         default=None,
-        description="Time without a new plan after one was published or withdrawn, unless a "
-        "partition lacks an owner.",
+        description="How long a group gets no new plan after a plan was published or withdrawn, "
+        "unless a partition lacks an owner.",
     )
     auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(
         default="earliest",
@@ -176,17 +184,18 @@ class Policy(_Rule):
     )
     expires_after: Duration | None = Field(
         default=None,
-        description="Time after which a waiting plan can no longer be approved or published; "
-        "default: never.",
+        description="Time after which a waiting plan can no longer be approved or published. By "
+        "default, waiting plans do not expire.",
     )
     four_eyes: FourEyes | None = Field(
         default=None,
-        description="A person other than the proposer must approve. database: another login; "
-        "proxy: the same, or two people on pages, as named by the proxy.",
+        description="Whether a person other than the proposer must approve. database: with "
+        "another database login. proxy: with another database login, or two people on web pages, "
+        "whom the proxy names.",
     )
     shadow: bool = Field(
         default=False,
-        description="Plans are stored, but not approved or published.",
+        description="Whether plans are only stored, and cannot be approved or published.",
     )
     approval: Approval = Approval()
 

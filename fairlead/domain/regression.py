@@ -128,11 +128,12 @@ def _at_last_sample(question: Question) -> Regression | None:
     over_before = _count_over(replay.time_lag_before_s[1], objective_s)
     horizon = length(question.rules.horizon_s)
     evidence = (
-        f"the time lag above the objective, summed over partitions, is {_more(seen_s)} than before "
-        f"the plan, and {plural(over, 'partition')} exceed the objective; forecast for {horizon}: "
-        f"{_more(ahead)}. A replay without the plan gives {_more(before_s)}, and "
-        f"{plural(over_before, 'partition')}; forecast for {horizon}: {_more(ahead_before)}. The "
-        f"error of the replay is at most {length(error_s)}"
+        f"the time lag above the objective, summed over partitions, has {_change(seen_s)} since "
+        f"the plan took effect, with {plural(over, 'partition')} above the objective, and will "
+        f"have {_change(ahead)} in {horizon}. In a replay without the plan, it has "
+        f"{_change(before_s)}, with {plural(over_before, 'partition')} above the objective, and "
+        f"will have {_change(ahead_before)} in {horizon}. The error of the replay is at most "
+        f"{length(error_s)}"
     )
     return Regression(evidence, old)
 
@@ -436,5 +437,5 @@ def _count_over(time_lag_s: Float64, objective_s: float) -> int:
     return int((time_lag_s > objective_s).sum())
 
 
-def _more(seconds: float) -> str:
-    return f"{length(abs(seconds))} {'less' if seconds < 0 else 'more'}"
+def _change(seconds: float) -> str:
+    return f"{'fallen' if seconds < 0 else 'grown'} by {length(abs(seconds))}"

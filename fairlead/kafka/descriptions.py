@@ -139,13 +139,13 @@ def holds_up(names: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> holds_up(["a", "b"])
-    'it waits for a, b to give up partitions: restart members that keep them for two heartbeats'
+    >>> holds_up(["a"])
+    'it waits for a to give up partitions: restart members that still own them after two heartbeats'
     """
     who = listed(names, at_most=3)
     return (
-        f"it waits for {who} to give up partitions: restart members that keep them for two "
-        "heartbeats"
+        f"it waits for {who} to give up partitions: restart members that still own them after "
+        "two heartbeats"
     )
 
 

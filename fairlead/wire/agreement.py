@@ -267,7 +267,7 @@ def _check_topics(values: Mapping[str, Any]) -> None:
     allowed = set(values.get("topics", ()))
     shares = [values.get("given", {}), *values.get("shares", {}).values()]
     if not all(share.keys() <= allowed for share in shares):
-        raise ValueError("a share has a topic outside the subscription")
+        raise ValueError("it assigns or gives up partitions of a topic not in `topics`")
 
 
 _KINDS: Final[Mapping[str, type[Record]]] = {

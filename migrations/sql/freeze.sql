@@ -12,7 +12,7 @@ FROM (
     SELECT DISTINCT ON (group_id) * FROM fairlead_raw.freeze_event ORDER BY group_id, number DESC
 ) newest
 WHERE frozen;
-COMMENT ON VIEW fairlead.freezes IS 'The groups that are frozen now; group_id null: all groups.';
+COMMENT ON VIEW fairlead.freezes IS 'The groups that are frozen now. If group_id is null, all groups are frozen.';
 COMMENT ON COLUMN fairlead.freezes.since IS 'When the group was last frozen.';
 
 
@@ -137,8 +137,8 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' 
     SELECT * FROM fairlead_raw.set_freeze($1, true, $2, $3)
 $$;
 COMMENT ON FUNCTION fairlead.freeze IS
-    'Freezes a group: no new version of its plan is sent; group_id null: all groups. '
-    'actor: the person for whom a service acts.';
+    'Freezes a group or, if group_id is null, all groups: no new versions of plans are sent. '
+    'actor is the person for whom a service acts.';
 
 CREATE FUNCTION fairlead.unfreeze(group_id text, reason text, actor text DEFAULT NULL)
 RETURNS fairlead_raw.freeze_event LANGUAGE sql
@@ -146,5 +146,5 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' 
     SELECT * FROM fairlead_raw.set_freeze($1, false, $2, $3)
 $$;
 COMMENT ON FUNCTION fairlead.unfreeze IS
-    'Unfreezes a group; group_id null: ends the freeze of all groups. Needs four eyes if plans do. '
-    'actor: the person for whom a service acts.';
+    'Unfreezes a group or, if group_id is null, ends the freeze of all groups. Needs four eyes if plans do. '
+    'actor is the person for whom a service acts.';

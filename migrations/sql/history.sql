@@ -209,7 +209,7 @@ BEGIN
     END LOOP;
 END $$;
 COMMENT ON FUNCTION fairlead.prune_history IS
-    'Drops all whole days (UTC) of a history before a moment; returns the days and the bytes freed.';
+    'Drops the whole days (UTC) of a history before a time; returns the days and the bytes freed.';
 
 -- Deletes old rows from tables that have no daily partitions. An old version is deleted if no consumer followed it
 -- and no person rejected it. But the newest version of a group is kept, because the next version's number is counted
@@ -294,4 +294,5 @@ BEGIN
     RETURN NEXT;
 END $$;
 COMMENT ON FUNCTION fairlead.prune_rows IS
-    'Deletes versions never followed, diagnoses and summaries before a moment; returns how many.';
+    'Deletes old versions that were never followed, past diagnoses and old summaries; '
+    'returns the number of deleted rows of each kind.';

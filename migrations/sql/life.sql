@@ -116,7 +116,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 COMMENT ON FUNCTION fairlead.objection_to_pages IS
-    'Why the session''s user may not act for people on pages; null: no objection.';
+    'Why the session''s user may not act for people on web pages; null if there is no objection.';
 
 -- Returns whether the session's user is a service, which acts for a person that it names. The planner may write
 -- events directly, the web server's login only through act_as.
@@ -312,8 +312,8 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' 
     RETURNING *
 $$;
 COMMENT ON FUNCTION fairlead.approve_plan IS
-    'Approves a proposed plan, as the session''s user. sha256: hash of the document that you have seen; '
-    'null: the stored one. actor: the person for whom a service acts.';
+    'Approves a proposed plan, as the session''s user. sha256 is the hash of the document that '
+    'you have seen; if null, it is not compared. actor is the person for whom a service acts.';
 
 CREATE FUNCTION fairlead.reject_plan(
     group_id text, version integer, reason text, actor text DEFAULT NULL
@@ -325,7 +325,7 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '30s' 
     RETURNING *
 $$;
 COMMENT ON FUNCTION fairlead.reject_plan IS
-    'Rejects a proposed plan, as the session''s user. actor: the person for whom a service acts.';
+    'Rejects a proposed plan, as the session''s user. actor is the person for whom a service acts.';
 
 
 -- Locks the row of a partition of the plan topic, and returns how often the row has been locked: the number of this
@@ -377,7 +377,7 @@ BEGIN
              ) AS number;
 END $$;
 COMMENT ON FUNCTION fairlead.plan_owners IS
-    'The owner of each partition in a version of a group''s plan; partitions without one are absent.';
+    'The owner of each partition in a version of a group''s plan; partitions without an owner are absent.';
 
 -- For people: SELECT * FROM fairlead.plan_diff('orders', 6, 7);
 CREATE FUNCTION fairlead.plan_diff(group_id text, v1 integer, v2 integer)
@@ -390,4 +390,4 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     ORDER BY topic, partition
 $$;
 COMMENT ON FUNCTION fairlead.plan_diff IS
-    'The partitions whose owner differs between two versions; null: no owner in that version.';
+    'The partitions whose owner differs between two versions; null if a version gives the partition no owner.';

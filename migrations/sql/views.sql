@@ -102,7 +102,7 @@ COMMENT ON COLUMN fairlead.plan_history.decision IS 'Why the plan was approved o
 COMMENT ON COLUMN fairlead.plan_history.published_at IS 'When the plan was published.';
 COMMENT ON COLUMN fairlead.plan_history.adherence_at IS 'When the adherence was read.';
 COMMENT ON COLUMN fairlead.plan_history.not_sent_at IS
-    'When the last attempt to send the plan failed; null: none failed since it was sent.';
+    'When the last attempt to send the plan failed; null if no attempt has failed since the plan was last sent.';
 COMMENT ON COLUMN fairlead.plan_history.not_sent IS 'Why the plan was not sent.';
 COMMENT ON COLUMN fairlead.plan_history.sent_again_at IS
     'Latest time of the planner''s next attempt.';
@@ -115,7 +115,7 @@ FROM fairlead_raw.moved_partition move
 JOIN fairlead_raw.plan USING (group_id, version);
 
 COMMENT ON VIEW fairlead.plan_moves IS
-    'The partitions whose owner a plan changes, with the state of the plan.';
+    'The partitions that change owner in a plan, with the state of the plan.';
 
 
 CREATE VIEW fairlead.adoption AS
@@ -144,7 +144,7 @@ LEFT JOIN fairlead_raw.plan USING (group_id, version);
 COMMENT ON VIEW fairlead.balance_history IS
     'How evenly the work of a group was spread: as observed, and as plans predicted.';
 COMMENT ON COLUMN fairlead.balance_history.assignor IS
-    'The assignor of the plan that predicts this balance; null: observed.';
+    'The assignor of the plan that predicts this balance; null if the balance was observed.';
 
 
 CREATE VIEW fairlead.lag_history AS
@@ -203,7 +203,7 @@ CROSS JOIN LATERAL (
 WHERE until IS NULL;
 
 COMMENT ON VIEW fairlead.partition_cost IS
-    'Processing time of a record of a partition: in seconds, if consumers report; and relative to its group.';
+    'Processing time of a record of each partition, relative to its group and, if consumers report work, in seconds.';
 COMMENT ON COLUMN fairlead.partition_cost.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_cost.partition IS 'The partition.';
 COMMENT ON COLUMN fairlead.partition_cost.seconds_per_record IS
@@ -250,7 +250,7 @@ COMMENT ON VIEW fairlead.partition_work IS
     'How much of its consumer''s time and capacity each partition takes, as of the last sample.';
 COMMENT ON COLUMN fairlead.partition_work.topic IS 'The topic.';
 COMMENT ON COLUMN fairlead.partition_work.partition IS 'The partition.';
-COMMENT ON COLUMN fairlead.partition_work.member IS 'Its consumer; null: none.';
+COMMENT ON COLUMN fairlead.partition_work.member IS 'The partition''s consumer; null if there is none.';
 COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written a second.';
 COMMENT ON COLUMN fairlead.partition_work.time_share IS
     'Share of one consumer''s time that the arriving records take: arrival rate times time per record.';

@@ -142,9 +142,10 @@ BEGIN
     RETURN done;
 END $$;
 COMMENT ON FUNCTION fairlead.act_as IS
-    'Acts for a person on a page: approve, reject, rollback, withdraw, freeze or unfreeze. Only the web '
-    'server may call it. id: of the form, which counts once. version: to unfreeze, the number of the freeze. '
-    'Returns the stored act: an earlier agreement, if the person has agreed to the same within a day.';
+    'Acts for a person on a web page: approve, reject, rollback, withdraw, freeze or unfreeze. Only the web server '
+    'may call it. id is the id of the form, which counts once. version is the plan''s version or, to unfreeze, the '
+    'number of the freeze event. Returns the stored act or, if the person has agreed to the same within a day, the '
+    'act with which they agreed.';
 
 -- Stores the planner's answer to an action that needs Kafka, which the planner carries out.
 CREATE FUNCTION fairlead_raw.answer_act(id uuid, outcome text, answer text) RETURNS void LANGUAGE sql

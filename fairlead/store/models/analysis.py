@@ -26,7 +26,8 @@ class MemberCapacity(Base):
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
-        comment="True: measured under a backlog; false: a lower bound of the member's capacity."
+        comment="Whether the speed was measured under a backlog; otherwise it is a lower bound of"
+        " the member's capacity."
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
 
@@ -46,7 +47,7 @@ class GroupDiagnosis(Base):
     group_id: Mapped[KnownGroup]
     since: Mapped[datetime] = mapped_column(primary_key=True, comment="When the diagnosis began.")
     until: Mapped[datetime | None] = mapped_column(
-        comment="When another diagnosis followed; null: this is the present one."
+        comment="When another diagnosis followed; null if this is the present diagnosis."
     )
     last_seen: Mapped[datetime] = mapped_column(comment="When the diagnosis was last seen.")
     diagnosis: Mapped[str] = mapped_column(comment="The diagnosis.")
@@ -64,17 +65,18 @@ class GroupDiagnosis(Base):
     )
     costs: Mapped[Any] = mapped_column(
         JSONB,
-        comment="Processing time of a record relative to the usual: topic to partition to estimate,"
-        " standard deviation of its logarithm, and the time of the newest sample, seconds since the"
-        " epoch.",
+        comment="Processing time of a record, relative to the usual time in the group. Maps topic"
+        " and partition to the estimate, the standard deviation of its logarithm, and the time of"
+        " the newest sample in seconds since 1970.",
     )
     reported: Mapped[Any] = mapped_column(
         JSONB,
-        comment="Reported work. `partitions`: topic to partition to lower end, mean and upper end"
-        " of the seconds per record; `consumers`: name to busy share.",
+        comment="Reported work. `partitions` maps topic and partition to the lower end, mean and"
+        " upper end of the seconds per record; `consumers` maps names to busy shares.",
     )
     called_for: Mapped[str | None] = mapped_column(
-        comment="The plan request of a sample: the diagnosis with its names; null: none."
+        comment="The plan request to which samples led: the diagnosis with its names; null if"
+        " there is no request."
     )
     call_reason: Mapped[str | None] = mapped_column(comment="The reason of the request.")
     called_since: Mapped[datetime | None] = mapped_column(

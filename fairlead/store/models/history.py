@@ -77,8 +77,10 @@ class _Adoption:
     group_id: Mapped[str] = mapped_column(comment="The consumer group.")
     version: Mapped[Int32] = mapped_column(comment="The published plan.")
     observed_at: Mapped[datetime] = mapped_column(comment="When the live assignment was read.")
-    planned: Mapped[int] = mapped_column(comment="Partitions that the plan gives an owner.")
-    as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owns.")
+    planned: Mapped[int] = mapped_column(
+        comment="Partitions to which the plan, fitted to the members, gives an owner."
+    )
+    as_planned: Mapped[int] = mapped_column(comment="Partitions that their planned member owned.")
     adherence: Mapped[Decimal | None]
 
 
@@ -136,13 +138,14 @@ class _Sample:
     topics: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="Topics that members read.")
     counts: Mapped[list[int]] = mapped_column(
         ARRAY(Integer),
-        comment="Partitions of each topic, which follow one another in owner, lag, arrival_rate, "
-        "behind_s and capacity_share.",
+        comment="Number of partitions of each topic. The arrays owner, lag, arrival_rate, behind_s "
+        "and capacity_share contain the partitions of the first topic, then those of the second, "
+        "and so on.",
     )
     members: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="The members.")
     owner: Mapped[list[int]] = mapped_column(
         ARRAY(SmallInteger),
-        comment="Index in members, from 0, of each partition's owner; -1: none.",
+        comment="Position of each partition's owner in members, from 0; -1 if there is no owner.",
     )
     lag: Mapped[list[float]] = mapped_column(ARRAY(REAL))
     arrival_rate: Mapped[list[float]] = mapped_column(ARRAY(REAL))
@@ -159,7 +162,9 @@ class GroupSample(_Sample, Base):
     __table_args__ = ({"postgresql_partition_by": "RANGE (sampled_at)"},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    sampled_at: Mapped[datetime] = mapped_column(primary_key=True, comment="When it was sampled.")
+    sampled_at: Mapped[datetime] = mapped_column(
+        primary_key=True, comment="When the group was sampled."
+    )
 
 
 class GroupSampleLast(_Sample, Base):
@@ -168,7 +173,7 @@ class GroupSampleLast(_Sample, Base):
     __tablename__ = "group_sample_last"
 
     group_id: Mapped[KnownGroup]
-    sampled_at: Mapped[datetime] = mapped_column(comment="When it was sampled.")
+    sampled_at: Mapped[datetime] = mapped_column(comment="When the group was sampled.")
 
 
 class LastSample(Base):
@@ -212,21 +217,23 @@ class PartitionLagRow(Base):
     )
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
     partition: Mapped[Int32] = mapped_column(primary_key=True, comment="The partition.")
-    member: Mapped[str | None] = mapped_column(comment="The owner; null: none, or unknown.")
+    member: Mapped[str | None] = mapped_column(
+        comment="The owner; null if there is none, or if it is unknown."
+    )
     begin_offset: Mapped[int | None] = mapped_column(comment="Log start offset.")
     end_offset: Mapped[int | None] = mapped_column(comment="Log end offset.")
     committed_offset: Mapped[int | None] = mapped_column(
-        comment="The committed offset; null: none."
+        comment="The committed offset; null if there is none."
     )
     lag: Mapped[int | None]
     lost: Mapped[int | None]
     lost_at: Mapped[datetime | None] = mapped_column(
-        comment="When a sample first showed the loss; null: no loss."
+        comment="When a sample first showed the loss; null if nothing was lost."
     )
     arrival_rate: Mapped[float | None]
     consumption_rate: Mapped[float | None]
     time_lag_s: Mapped[float | None]
     status: Mapped[str | None] = mapped_column(
-        comment="OK, WARN, STALL, STOP, REWIND or DATA_LOSS; null: no member subscribes to the "
-        "topic any more, so its lag does not count."
+        comment="OK, WARN, STALL, STOP, REWIND or DATA_LOSS; null if no member subscribes to the "
+        "topic any more, so that its lag does not count."
     )

@@ -80,7 +80,8 @@ class Plan(Base):
 
     group_id: Mapped[KnownGroup]
     version: Mapped[Int32] = mapped_column(
-        primary_key=True, comment="Counts up per group from 1, without gaps."
+        primary_key=True,
+        comment="Number of the version: 1, 2, 3 and so on in each group, without gaps.",
     )
     plan_id: Mapped[UUID] = mapped_column(unique=True, comment="The plan's id in its document.")
     state: Mapped[str] = mapped_column(server_default="proposed", comment="The plan's state.")
@@ -92,28 +93,29 @@ class Plan(Base):
     snapshot_at: Mapped[datetime] = mapped_column(comment="When that snapshot was taken.")
     created_at: Mapped[datetime] = mapped_column(comment="When the plan was proposed.")
     expires_at: Mapped[datetime | None] = mapped_column(
-        comment="When the plan expires; null: never."
+        comment="When the plan expires; null if it does not expire."
     )
-    document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published: JSON.")
+    document: Mapped[bytes] = mapped_column(comment="The exact bytes that are published, in JSON.")
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
     four_eyes: Mapped[SeenBy | None] = mapped_column(
-        comment="database: the approver is a database user who is neither the proposer nor a"
-        " planner; proxy: or two people on pages; null: any approver."
+        comment="Who must approve. database: a database user who is neither the proposer nor a"
+        " planner. proxy: such a user, or two people on web pages. Null: any approver."
     )
     shadow: Mapped[bool] = mapped_column(
         server_default=text("false"),
-        comment="Whether the group was in shadow mode: the plan cannot be approved.",
+        comment="Whether the group was in shadow mode, so that the plan cannot be approved.",
     )
     rolled_back_from: Mapped[Int32 | None] = mapped_column(
-        comment="The version whose assignment this repeats; null: a new assignment."
+        comment="The version whose assignment this version repeats; null if it is no rollback."
     )
     analysed: Mapped[Any | None] = mapped_column(
         JSONB,
         comment="Inputs of the analysis: each member's load before and under the plan, and its"
-        " capacity; costs of records; reported work; statuses. Null: no analysis.",
+        " capacity; costs of records; reported work; statuses. Null if there was no analysis.",
     )
     request_id: Mapped[UUID | None] = mapped_column(
-        unique=True, comment="The rollback that a person requested on a page; null: none."
+        unique=True,
+        comment="Id of the request for this rollback on a web page; null if there was no request.",
     )
 
 
@@ -161,14 +163,14 @@ class PlanEvent(Base):
     )
     at: Mapped[datetime] = mapped_column(comment="Time of the step, by the database's clock.")
     actor: Mapped[str] = mapped_column(
-        comment="The person that the client names; else database_user."
+        comment="The person for whom a service acts; otherwise database_user."
     )
     database_user: Mapped[str] = mapped_column(comment="The session's database user.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     sha256: Mapped[str] = mapped_column(comment="The document's hash, as the actor named it.")
-    topic: Mapped[str | None] = mapped_column(comment="Where it was published: topic.")
-    partition: Mapped[Int32 | None] = mapped_column(comment="Where it was published: partition.")
-    record_offset: Mapped[int | None] = mapped_column(comment="Where it was published: offset.")
+    topic: Mapped[str | None] = mapped_column(comment="Topic of the published record.")
+    partition: Mapped[Int32 | None] = mapped_column(comment="Partition of the published record.")
+    record_offset: Mapped[int | None] = mapped_column(comment="Offset of the published record.")
     transaction_id: Mapped[int] = mapped_column(
         comment="The transaction that took the step, as pg_current_xact_id() numbers it."
     )
@@ -194,11 +196,11 @@ class TopicRecord:
         sort_order=-1, comment="The version that is sent or withdrawn."
     )
     epoch: Mapped[int] = mapped_column(
-        sort_order=-1, comment="Epoch of the group's record; plan followers ignore lower ones."
+        sort_order=-1, comment="Epoch of the record; followers ignore records with a lower epoch."
     )
     lease_until: Mapped[datetime | None] = mapped_column(
         sort_order=-1,
-        comment="End of the plan's lease; null: the plan is withdrawn.",
+        comment="End of the plan's lease; null if the plan is withdrawn.",
     )
 
 
@@ -212,7 +214,7 @@ class LastRecord(TopicRecord, Base):
     )
 
     topic: Mapped[str] = mapped_column(comment="The plan topic.")
-    partition: Mapped[Int32] = mapped_column(comment="Its partition.")
+    partition: Mapped[Int32] = mapped_column(comment="Partition of the plan topic.")
     record_offset: Mapped[int] = mapped_column(comment="The offset in the partition.")
     at: Mapped[datetime] = mapped_column(
         server_default=func.now(), comment="When the record was sent, by the database's clock."
@@ -226,7 +228,7 @@ class OutboxRow(TopicRecord, Base):
     __table_args__ = _of_record()
 
     actor: Mapped[str | None] = mapped_column(
-        comment="The person who requested the record; null: the planner."
+        comment="The person who requested the record; null if no person did."
     )
     reason: Mapped[str | None] = mapped_column(comment="Why the plan is withdrawn.")
 
@@ -249,15 +251,18 @@ class PlanPartition(Base):
     __tablename__ = "plan_partition"
 
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The plan topic.")
-    partition: Mapped[Int32] = mapped_column(primary_key=True, comment="Its partition.")
+    partition: Mapped[Int32] = mapped_column(
+        primary_key=True, comment="Partition of the plan topic."
+    )
     turn: Mapped[int] = mapped_column(
         server_default=text("0"),
-        comment="Number of turns of publishers; a changed number: there was another turn since.",
+        comment="How often publishers have locked this row. If the number has changed, another"
+        " publisher may have written to the partition since.",
     )
 
 
 class MovedPartition(Base):
-    """The partitions whose owner a plan changes."""
+    """The partitions that change owner in each plan."""
 
     __tablename__ = "moved_partition"
     __table_args__ = (
@@ -270,11 +275,13 @@ class MovedPartition(Base):
     topic: Mapped[str] = mapped_column(primary_key=True, comment="The topic.")
     partition: Mapped[Int32] = mapped_column(primary_key=True, comment="The partition.")
     previous_member: Mapped[str | None] = mapped_column(
-        comment="The owner in the snapshot; null: none."
+        comment="The owner in the snapshot; null if there was none."
     )
-    member: Mapped[str | None] = mapped_column(comment="The owner in the plan; null: none.")
+    member: Mapped[str | None] = mapped_column(
+        comment="The owner in the plan; null if there is none."
+    )
     weight: Mapped[float | None] = mapped_column(comment="The load that moves, in records.")
-    reason: Mapped[str | None] = mapped_column(comment="Why the assignor moves it.")
+    reason: Mapped[str | None] = mapped_column(comment="Why the assignor moves the partition.")
 
 
 class PageAct(Base):
@@ -306,16 +313,16 @@ class PageAct(Base):
         comment="approve, reject, rollback, withdraw, freeze or unfreeze."
     )
     group_id: Mapped[str | None] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
+        ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null for all groups."
     )
     version: Mapped[Int32 | None] = mapped_column(
-        comment="The version; to unfreeze: the number of the freeze; null: to freeze."
+        comment="The plan's version or, for unfreeze, the freeze event's number; null for freeze."
     )
     sha256: Mapped[str | None] = mapped_column(comment="The version's hash, as the person saw it.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     database_user: Mapped[str] = mapped_column(comment="The web server's login.")
     outcome: Mapped[str] = mapped_column(
-        comment="done; agreed: another person must agree; asked: waits for the planner; refused."
+        comment="done, agreed (another person must agree), asked (the planner must act) or refused."
     )
     answered_at: Mapped[datetime | None] = mapped_column(comment="When the planner answered.")
     answer: Mapped[str | None] = mapped_column(comment="The planner's answer.")
@@ -382,9 +389,11 @@ class FreezeEvent(Base):
         Identity(always=True), primary_key=True, comment="The order of the events."
     )
     group_id: Mapped[str | None] = mapped_column(
-        ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null: all groups."
+        ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null for all groups."
     )
-    frozen: Mapped[bool] = mapped_column(comment="Whether the group was frozen, or unfrozen.")
+    frozen: Mapped[bool] = mapped_column(
+        comment="True if the group was frozen, false if it was unfrozen."
+    )
     at: Mapped[datetime] = mapped_column(comment="When.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     actor: Mapped[str] = mapped_column(comment="The person who requested it.")
@@ -402,9 +411,11 @@ class PlanRegression(Base):
     at: Mapped[datetime] = mapped_column(comment="When the verdict was stored.")
     evidence: Mapped[str] = mapped_column(comment="The evidence, in a sentence.")
     automatic: Mapped[bool] = mapped_column(
-        comment="Whether the planner rolls back automatically; else it proposes a rollback."
+        comment="Whether the planner rolls back automatically; otherwise a person decides."
     )
     back_to: Mapped[Int32 | None] = mapped_column(
-        comment="The version before; null: there was none, so the plan is withdrawn."
+        comment="The version to return to; null if the plan is to be withdrawn."
     )
-    back_off_until: Mapped[datetime] = mapped_column(comment="Until when the group gets no plan.")
+    back_off_until: Mapped[datetime] = mapped_column(
+        comment="Until when the group gets no plan that moves partitions."
+    )

@@ -158,7 +158,9 @@ class Acting:
         if not is_among(person.name, self._web.approvers):
             raise NotProvenError(f"{person.name} is not in web.approvers")
         if objection := objection_to_pages(self._engine):
-            raise NotProvenError(f"this server's database login may not act: {objection}")
+            raise NotProvenError(
+                f"this server cannot act for people: its database login {objection}"
+            )
         return person
 
     def _refused(self, desk: Desk, why: str, group: str | None) -> Response:
