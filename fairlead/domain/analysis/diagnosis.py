@@ -468,8 +468,8 @@ def _slow(basis: Basis) -> Diagnosis | None:
         rate(basis.outlook.in_records(float(per_s), basis.owner == slowest))
         for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
     )
-    doubt = ""
-    if basis.observations.work is None:
+    doubt, work = "", basis.observations.work
+    if work is None or not work.reporting[slowest]:
         doubt = (
             " Either it is slow, or its records are expensive: consumers that report processing "
             "times would show which."

@@ -109,10 +109,12 @@ def _capacities(
     capacities, now = observed_capacities(observations.recent, commits), question.series.now
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
-        capacities |= {
-            observations.series.members[place]: Capacity(float(per_s[place]), measured=True, at=now)
-            for place in np.flatnonzero(np.isfinite(per_s)).tolist()
-        }
+        for place in np.flatnonzero(np.isfinite(per_s)).tolist():
+            name = observations.series.members[place]
+            seen = capacities.get(name)
+            # Whatever it reports, a member can process at least what its commits show.
+            least = seen.records_per_s if seen and not seen.measured else 0.0
+            capacities[name] = Capacity(max(float(per_s[place]), least), measured=True, at=now)
     return remembered(question.capacities, capacities, now)
 
 

@@ -144,18 +144,16 @@ class MeasuredWork:
     @property
     def known(self) -> Mask:
         """Whether the mean of each pair is known precisely enough, bool of shape (K,)."""
-        low, high = self.interval
-        wide = high > _WIDE * low
-        return (self.records >= _LEAST_RECORDS) & ~wide & (self.mean_s >= _LEAST_S)
+        return (
+            (self.records >= _LEAST_RECORDS)
+            & (_width(self.error) ** 2 <= _WIDE)
+            & (self.mean_s >= _LEAST_S)
+        )
 
     @property
     def interval(self) -> tuple[Float64, Float64]:
-        """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,).
-
-        If there are few records and their times differ much, the mean and the standard error are
-        usually too low. The factor `1 + error` corrects for this.
-        """
-        width = np.exp(np.minimum(NINE_IN_TEN * self.error * (1.0 + self.error), 50.0))
+        """Lower and upper end of the 90 % interval of each mean, each float64 of shape (K,)."""
+        width = _width(self.error)
         return self.mean_s / width, self.mean_s * width
 
     def seconds_per_record(self, owner: Int32) -> Float64:
@@ -201,26 +199,42 @@ class MeasuredWork:
     def speeds(self, costs: Float64) -> Float64:
         """Return each consumer's capacity in cost-weighted offsets a second, float64 of shape (M,).
 
-        NaN if the time per record is known for too little of a consumer's busy time. The rest of
-        the busy time may not depend on the number of records, so that more records would hardly
-        take longer. `costs`: cost of each partition's records, of shape (P,).
+        NaN if the capacity is not known precisely, or if the records of the pairs with enough
+        records take too little of a consumer's busy time. The rest of the busy time may not depend
+        on the number of records, so that more records would hardly take longer. `costs`: cost of
+        each partition's records, of shape (P,).
         """
-        known = self.known
-        assigned_s = np.bincount(self.member[known], self.seconds[known], self.busy.size)
-        share = np.minimum(assigned_s / np.maximum(self.busy_s, 1e-9), 1.0)
-        offsets = self.records * self.offsets_per_record
-        return np.where(share >= _KNOWN_SHARE, share / self._seconds_per(offsets, costs), np.nan)
+        seconds = self.records * self.mean_s
+        in_records = self._by_member(seconds)
+        error = quotient(np.sqrt(self._by_member((seconds * self.error) ** 2)), in_records, np.inf)
+        share = np.minimum(self._by_member(self.seconds) / np.maximum(self.busy_s, 1e-9), 1.0)
+        known = (share >= _KNOWN_SHARE) & (_width(error) ** 2 <= _WIDE)
+        known &= in_records >= _LEAST_S * self._by_member(self.records)
+        offsets = self._by_member(self.records * self.offsets_per_record * costs[self.partition])
+        return np.where(known, share * quotient(offsets, in_records, np.nan), np.nan)
+
+    def _by_member(self, values: Float64) -> Float64:
+        """Return each consumer's sum of values, of shape (M,), over pairs with enough records."""
+        enough = self.records >= _LEAST_RECORDS
+        return np.bincount(self.member, values * enough, self.busy.size).astype(np.float64)
 
     def seconds_per_usual_record(self, costs: Float64) -> Float64:
         """Return each consumer's seconds for a record of cost 1, float64 (M,); NaN: unknown."""
-        return self._seconds_per(self.records, costs)
-
-    def _seconds_per(self, counts: Float64, costs: Float64) -> Float64:
         known, members = self.known, self.busy.size
         member = self.member[known]
-        work = np.bincount(member, (counts * costs[self.partition])[known], members)
+        work = np.bincount(member, (self.records * costs[self.partition])[known], members)
         seconds = np.bincount(member, (self.records * self.mean_s)[known], members)
         return quotient(seconds, work, np.nan)
+
+
+def _width(error: Float64) -> Float64:
+    """Return the ratio of the upper end of each mean's 90 % interval to the mean.
+
+    `error`: relative standard errors. If there are few records and their times differ much, the
+    mean and the standard error are usually too low. The factor `1 + error` corrects for this.
+    """
+    width: Float64 = np.exp(np.minimum(NINE_IN_TEN * error * (1.0 + error), 50.0))
+    return width
 
 
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
@@ -279,12 +293,20 @@ class _Means(NamedTuple):
     error: Float64
 
     @classmethod
-    def of(cls, sums: Float64) -> "_Means":
-        """Return the means from sums of records, seconds and squared seconds, of shape (3, K)."""
-        records, seconds, squares = sums
+    def of(cls, work: Float64) -> "_Means":
+        """Return the means of S steps; `work`: see `_since_change`.
+
+        If the means of single steps differ by more than the times of single records explain, the
+        standard error is computed from the steps, because records of one step are then alike.
+        """
+        records, seconds, squares = work.sum(axis=1)
         count = np.maximum(records, 1.0)
         mean_s = seconds / count
         variance = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
+        apart = ((work[1] - work[0] * mean_s) ** 2 / np.maximum(work[0], 1.0)).sum(axis=0)
+        steps = np.maximum((work[0] > 0).sum(axis=0) - 1, 0)
+        # A few steps may differ by chance: weigh in as many steps that do not.
+        variance = np.maximum(variance, (apart + STEPS * variance) / (steps + STEPS))
         error_s = np.hypot(np.sqrt(variance / count), _ROUNDING_S / count)
         error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)
         return cls(records, mean_s, error)
@@ -303,10 +325,9 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     is a change, the steps before it are left out of further comparisons, so that the last of
     several changes is found. `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
-    since, slower = work.sum(axis=1), 1.0
+    work, slower = work.copy(), 1.0
     for steps in (count for count in _NEWEST if count < work.shape[1]):
-        sums = work[:, -steps:].sum(axis=1)
-        earlier, newest = _Means.of(np.maximum(since - sums, 0.0)), _Means.of(sums)
+        earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
         slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
@@ -315,8 +336,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
-        since = np.where(changed, sums, since)
-    return _Means.of(since), slower
+        work[:, :-steps, changed] = 0.0
+    return _Means.of(work), slower
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:

@@ -57,7 +57,8 @@ def work_sentences(work: MeasuredWork, costs: Costs, problem: Problem, peers: Pe
         doubt = ""
         if usual.size < _USUAL:
             names = ", ".join(problem.partition_label(place) for place in usual[:NAMED].tolist())
-            doubt = f": either it is slow, or records of {names} are expensive"
+            records = f"records of {names}" if names else "its records"
+            doubt = f": either it is slow, or {records} are expensive"
         sentences.append(
             f"{problem.members[member]} takes {milliseconds(per_record[member])} for a usual "
             f"record, {ratios[member]:.2g} times as long as the others{doubt}."
