@@ -16,8 +16,8 @@ from assignors.problem import Int32, Problem
 def lag_aware(problem: Problem) -> Assignment:
     """Give each partition, by descending lag, to the member with fewest partitions of the topic.
 
-    If several members have equally few of them, the partition goes to the member with the least lag
-    in this topic, then to the first by name.
+    If several members have the fewest, the partition goes to the one with the least lag in this
+    topic, then to the first by name.
 
     Parameters
     ----------

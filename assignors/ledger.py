@@ -97,7 +97,7 @@ class Ledger:
         return float(self.problem.capacities[member])
 
     def reads(self, member: int, topics: Int32) -> Mask:
-        """Return whether a member subscribes to each of the topics, bool of the same shape."""
+        """Return whether a member subscribes to each topic in `topics`, bool of the same shape."""
         if self.problem.equal_subscriptions:
             return np.ones(topics.size, dtype=bool)
         first, last = self.problem.subscription_offsets[member : member + 2]

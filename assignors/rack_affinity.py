@@ -24,9 +24,10 @@ Table = list[list[int]]
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
-    Each member's number of partitions of a topic stays the same, and so does the number that the
-    member keeps. A member that must give up some partitions of a topic keeps those with a replica
-    in its rack. Partitions that `give_back` has returned to an earlier owner stay there.
+    Each member's number of partitions of a topic stays the same. The number of these that the
+    member keeps stays the same, too. A member that must give up some partitions of a topic keeps
+    those with a replica in its rack. Partitions that `give_back` has returned to an earlier owner
+    stay there.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Moves and exchanges that reduce cross-rack traffic, within limits on moves and loads.
 
-Belongs here: a bounded search for such steps in a finished plan. Belongs elsewhere: balancing
-loads, which comes first (`relief`, `path`), exchanges that cost no move (`settling`).
+Belongs here: a bounded search for such steps in a finished plan. Belongs elsewhere: balancing the
+loads of that plan (`relief`, `path`); exchanges that move no additional partition (`settling`).
 """
 
 from dataclasses import dataclass

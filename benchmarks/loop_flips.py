@@ -20,8 +20,8 @@ from fairlead.simulation.loop import Cadence
 #: Number of groups for each client; every second group is unbalanced.
 GROUPS: Final = 25
 CLIENTS: Final = ("proportional", "kafka-python", "confluent-kafka", "aiokafka getmany")
-#: Length of a run. If a group falls behind, it does so in the first two hours. Only diagnoses of
-#: the last hour are compared.
+#: Length of a run. Groups that fall behind are behind after two hours. Only diagnoses of the last
+#: hour are compared.
 _HOURS: Final = 4.0
 _CADENCE: Final = Cadence(sample_s=60.0, decision_s=60.0)
 _SHARE: Final = 0.1

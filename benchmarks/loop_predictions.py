@@ -232,7 +232,7 @@ def _between(forecast: Forecast, seconds: float) -> bool:
 
 
 def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str, Any]]:
-    """Yield for each decision how many partitions' costs the planner knows, and must know.
+    """Yield for each decision the numbers of costs that the planner knows and must know.
 
     `known`: costs that the planner knows, each as an interval; `within`: those whose interval
     contains the true cost; `must`: costs that the planner must know; `found`: `must` costs

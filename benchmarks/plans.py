@@ -24,7 +24,7 @@ METRICS: Final[dict[str, Any]] = {
 }
 
 Counts = Mapping[str, int]
-#: Map from member to topic to partition numbers.
+#: Partition numbers by member and topic.
 Owned = Mapping[str, Mapping[str, npt.ArrayLike]]
 
 

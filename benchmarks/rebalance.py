@@ -29,8 +29,8 @@ from fairlead.wire.document import PlanDocument
 RESULTS = Path(__file__).with_name("rebalance.json")
 PARTITIONS_EACH = 4
 #: Seconds between two heartbeats in the group. All members are in one process, so the interval of
-#: each member is this times the number of members. Members learn of a join at their next heartbeat,
-#: so a short interval makes the time of the other steps visible.
+#: each member is `HEARTBEAT_S` times the number of members. Members learn of a join at their next
+#: heartbeat, so a short interval makes the time of the other steps visible.
 HEARTBEAT_S = 0.005
 GOALS: dict[Client, float] = {"kafka-python": 1.3, "aiokafka": 1.3, "confluent-kafka": 2.0}
 

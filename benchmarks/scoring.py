@@ -99,7 +99,7 @@ class _Truth:
         name, names = diagnosed
         cause = labelled.cause
         expensive = cause == "expensive partition"
-        if expensive:  # the partition's owner has too much work, as if more records arrived
+        if expensive:  # the partition's owner has too much work
             cause = "unbalanced"
         if not full:
             return name in ({"recovering", cause} if behind else {"healthy"})

@@ -390,7 +390,7 @@ def _spelt(keys: Sequence[str | int]) -> str:
 
 
 def _not_json(message: str) -> str:
-    """Return an error that names the variables whose JSON pydantic cannot parse."""
+    """Return an error that names the variables with JSON that pydantic cannot parse."""
     field = re.search(r'field "(\w+)"', message)
     where = _where("FAIRLEAD_*", [field[1]]) if field else "FAIRLEAD_*"
     return f"{where}: not valid JSON for this setting"

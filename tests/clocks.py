@@ -1,10 +1,10 @@
 """List each use of a clock in the tests, with its purpose: `python -m tests.clocks`.
 
 Tests must pass on a slow and busy machine: they wait until something happens, with time-outs of
-minutes, and compare the duration of work with `tests.cost`. Dates, and time-outs of minutes, need
-no comment. Any other use of a clock needs a comment with its purpose: `# clock: ...` on its line or
-above it, or `# clocks: ...` on a separate line for a whole file. No comment allows a test to assert
-an upper bound of seconds.
+minutes, and assert how long work takes only as a ratio to other work (`tests.cost`). Dates, and
+time-outs of minutes, need no comment. Any other use of a clock needs a comment with its purpose:
+`# clock: ...` on its line or above it, or `# clocks: ...` on a separate line for a whole file. A
+test must not assert an upper bound of seconds, even with a comment.
 
 Belongs here: these rules, and finding the uses. Belongs elsewhere: the test that fails if a use
 breaks a rule (`test_clocks`).

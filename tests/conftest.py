@@ -103,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # Tests send Ctrl-C to child processes, which ignore it if pytest runs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # until all tests are imported; they stay in memory anyway
+    gc.disable()  # until all tests are imported, because imported tests stay in memory
     # By default Dagster gives up on a code server after 60 s, but a busy machine takes longer.
     os.environ.setdefault("DAGSTER_GRPC_TIMEOUT_SECONDS", "600")
     if not hasattr(config, "workerinput"):

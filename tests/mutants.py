@@ -25,12 +25,12 @@ from typing import Final
 import numpy as np  # noqa: F401 - so that not every process imports it again
 import pytest
 
-# clocks: the time of tests without a fault determines the time-out of tests with one
+# clocks: the time of tests without a fault determines the time-out of tests with a fault
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = ("assignors", "fairlead/domain")
 QUICK: Final = "not kafka and not postgres and not spark and not long"
-#: Time-out of tests with a fault, as a multiple of their time without one.
+#: Time-out of tests with a fault, as a multiple of their time without a fault.
 PATIENCE: Final = 5.0
 SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,

@@ -10,7 +10,7 @@ from benchmarks.simulation.misses import Misses
 from benchmarks.simulation.scenario import CommitHabit, Growth, Scenario, Slow, Stuck
 from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 
-#: Records/s of each machine: half of them are twice as fast as the others; 1,000 in total.
+#: Records/s of each machine, 1,000 in total. Every second machine is twice as fast as the others.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
 #: Seeds for the order in which partitions get the shares of Zipf's law. With these seeds, `range`
 #: overloads two of ten members, or one.

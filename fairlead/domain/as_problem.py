@@ -12,7 +12,7 @@ from assignors.assignment import Assignment
 from assignors.problem import Member, Problem
 from fairlead.wire.document import MemberShare, PlanDocument
 
-#: The partitions that each member owns: member to topic to partition numbers.
+#: The numbers of the partitions that each member owns, by member and topic.
 Ownership = Mapping[str, Mapping[str, Collection[int]]]
 
 
@@ -21,7 +21,7 @@ class Shares(Protocol):
 
     @property
     def members(self) -> Mapping[str, MemberShare]:
-        """Member name to its subscription and its partitions."""
+        """Maps each member name to the member's subscription and partitions."""
         ...
 
 

@@ -23,9 +23,9 @@ def differences(
     Parameters
     ----------
     subscriptions
-        Member name to subscribed topics, for the present members.
+        Maps each present member's name to the topics it subscribes to.
     partition_counts
-        Topic to number of partitions, for the existing topics.
+        Maps each existing topic to its number of partitions.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def discover(
 
     Returns
     -------
-    Cohort to its groups, both ascending.
+    A mapping of each cohort to its groups, both ascending.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def overdue(
     Parameters
     ----------
     decided_at
-        Group to the time of its last decision, if any.
+        Maps each group to the time of its last decision; a group without a decision is missing.
     now
         Time-zone-aware.
 

@@ -20,13 +20,13 @@ class GroupMemories:
     Parameters
     ----------
     capacities
-        Group to the known capacities of its members.
+        Maps each group to the known capacities of its members.
     changes
-        Group to the times at which its last plans took effect, ascending.
+        Maps each group to the times at which its last plans took effect, ascending.
     samples
-        Group to its newest sample that is stored in Postgres.
+        Maps each group to its newest sample that is stored in Postgres.
     costs
-        Group to its costs, as returned by `Costs.rows`.
+        Maps each group to its costs, as returned by `Costs.rows`.
     """
 
     capacities: Mapping[str, Mapping[str, Capacity]] = field(default_factory=dict)

@@ -33,7 +33,7 @@ class TopicCommits(NamedTuple):
 
 
 CommittedOffsets = Mapping[str, TopicCommits]
-"""Topic to its commits."""
+"""Maps each topic to its commits."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LiveMember:
     topics
         Subscribed topics, ascending.
     partitions
-        Owned partitions: topic to numbers, ascending.
+        Maps each topic to the numbers of the owned partitions, ascending.
     generation
         Generation in which the member last owned partitions, if its protocol version reports it. If
         the broker assigns partitions: the member's epoch.
@@ -101,8 +101,8 @@ class GroupDescription:
     group_type
         `classic` or `consumer`.
     topic_ids
-        Topic to its id as text, if the coordinator returns ids. Assignors in brokers use ids, not
-        names.
+        Maps each topic to its id as text, if the coordinator returns ids. Assignors in brokers use
+        ids, not names.
     """
 
     group: str
@@ -145,7 +145,7 @@ class LiveGroup:
     members
         Ascending by name.
     partition_counts
-        Topic to its number of partitions, for existing topics with a subscriber.
+        Maps each existing topic with a subscriber to its number of partitions.
     observed_at
         Time of the request; time-zone-aware.
     group_type
@@ -168,13 +168,14 @@ class LogOffsets:
     Parameters
     ----------
     starts
-        Topic to the index of its partition 0 in the arrays; topics that do not exist are missing.
+        Maps each topic to the index of its partition 0 in the arrays; topics that do not exist are
+        missing.
     counts
-        Topic to number of partitions.
+        Maps each topic to its number of partitions.
     begin, end
         Log start offset and high watermark, int64 of shape (P,); -1: could not be read.
     unreadable
-        Topic to the reason, for existing topics with partitions that could not be read.
+        Maps each existing topic with partitions that could not be read to the reason.
     """
 
     starts: Mapping[str, int]

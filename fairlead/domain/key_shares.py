@@ -160,7 +160,7 @@ class KeyShares:
 
     @cached_property
     def _hashes(self) -> dict[Partitioner, Int64]:
-        """Partitioner to hashes of all keys, (K + 1,); -1 if a key may be in any partition."""
+        """Maps partitioners to hashes of all keys, (K + 1,); -1: a key may be in any partition."""
         java = [murmur2(key) & 0x7FFFFFFF for key in self.keys]
         librdkafka = [crc32(key) if key else -1 for key in self.keys]
         return {"murmur2": np.array([*java, -1]), "crc32": np.array([*librdkafka, -1])}

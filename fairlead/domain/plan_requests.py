@@ -61,9 +61,9 @@ def unanswered(
     Parameters
     ----------
     requests
-        Group to its request.
+        Maps each group to its request.
     decided_at
-        Group to the time of its last decision, if any.
+        Maps each group to the time of its last decision; a group without a decision is missing.
     again
         Time after a decision until the same request is open again.
 

@@ -110,7 +110,7 @@ class Policy(_Rule):
     """How to plan the groups that match a pattern.
 
     If the patterns of several policies match a group, the policy whose pattern has the most literal
-    characters applies. If several have equally many, the first of them in the file applies. The
+    characters applies. If several have the same number, the first of these in the file applies. The
     other policies have no effect on the group.
     """
 

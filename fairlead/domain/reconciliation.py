@@ -94,7 +94,7 @@ class Situation:
     exists
         Whether the group exists; True if the broker was not asked.
     withdrawal
-        Why the published plan must be withdrawn; empty if it need not be.
+        Why the published plan must be withdrawn; empty if it may stay.
     """
 
     on_its_way: Kind | None = None

@@ -46,7 +46,7 @@ class Findings:
     reported
         Reported work as JSON, as returned by `MeasuredWork.row`; empty if there is none.
     capacities
-        Member to its capacity, to be remembered for the next analysis.
+        Maps each member to its capacity, to be remembered for the next analysis.
     seen
         The analysed sample, to be stored as the group's newest one; None in planning runs.
     kept
@@ -149,7 +149,7 @@ class Analysed:
     Parameters
     ----------
     members
-        Member to its load.
+        Maps each member to its load.
     costs, reported
         As in `Findings`.
     statuses
@@ -213,7 +213,7 @@ class PlanDraft(Decision):
     shadow
         Whether the group is in shadow mode: the plan cannot be approved.
     rolled_back_from
-        For rollbacks, the earlier version to whose assignment this plan returns; else None.
+        For rollbacks, the earlier version that this plan returns to; else None.
     request_id
         The request on a page that led to this plan, if any.
     prospect
@@ -221,7 +221,7 @@ class PlanDraft(Decision):
     statuses
         Statuses of the group's partitions in the snapshot.
     loads
-        Member to its load; empty if the group was not analysed.
+        Maps each member to its load; empty if the group was not analysed.
     """
 
     outcome: Literal["plan"] = field(default="plan", init=False)
@@ -404,7 +404,7 @@ class MeasuredLag:
     Parameters
     ----------
     lags
-        Topic to the lags of its partitions, in records.
+        Maps each topic to the lags of its partitions, in records.
     statuses
         The different statuses of the partitions.
     """

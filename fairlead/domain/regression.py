@@ -218,8 +218,8 @@ class _Replay:
         Partitions that are replayed, bool of shape (P,): all except stuck or throttled partitions,
         and those of silent members.
     hindcast_s, misjudged
-        How wrong a replay of the time before the plan is. `hindcast_s`: error of the time lag,
-        summed over partitions. `misjudged`: number of partitions that exceed the objective either
+        Errors of a replay of the time before the plan. `hindcast_s`: error of the time lag, summed
+        over partitions. `misjudged`: number of partitions that exceed the objective either
         in the measurements or in the replay, but not in both.
     """
 
@@ -336,7 +336,7 @@ class _Replay:
         """Return for how many partitions the replay is wrong, estimated from bystanders.
 
         The replay is wrong about a partition of a bystander (a member to which the plan gave no
-        partition) if the partition exceeds the objective, but does not do so in the replay.
+        partition) if the partition exceeds the objective now, but not in the replay.
         """
         over = self.analysis.outlook.time_lag_s > self.objective_s
         return self._of_all(over & (self.time_lag_replayed_s[1] <= self.objective_s))

@@ -173,7 +173,7 @@ class _Undecoded:
 
 
 class _Header(RequestHeader, init=False):  # type: ignore[misc,call-arg] # no types
-    """The header of a request whose response kafka-python does not decode."""
+    """The header of a request; kafka-python must not decode its response."""
 
     def get_response_class(self) -> type[_Undecoded]:
         return _Undecoded

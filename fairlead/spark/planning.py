@@ -153,7 +153,7 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def _groups(path: str, snapshot_id: str, task: int) -> Iterator[Group]:
-    """Yield the groups of a task with their samples, and with what earlier analyses have stored."""
+    """Yield the groups of a task with their samples and the stored results of earlier analyses."""
     rows = Warehouse(path).load("questions", snapshot_id, [("task", "==", task)]).to_pylist()
     samples: dict[str, pa.Table] = {}
     for remembered in (True, False):

@@ -105,7 +105,7 @@ def owners_over_time(
     at
         Times of samples, time-zone-aware, ascending. An owner is drawn until the next sample.
     owners
-        Partition to its owner at each time; None: no owner.
+        Maps each partition to its owner at each time; None: no owner.
     title
         Description for screen readers.
     until

@@ -45,7 +45,7 @@ class Announcement:
     generation, member
         The group's generation, and the member's id in this generation.
     client_id
-        The member's `client.id`, which is its name in plans if no other member has the same one.
+        The member's `client.id`, which is its name in plans if no other member has the same id.
     topics
         The member's subscription, ascending.
     given
@@ -76,7 +76,7 @@ class AssignmentRecord:
     topics
         The subscription of the members in `shares`, ascending.
     shares
-        Member id to topic to partition numbers. Contains all members with this subscription that
+        Partition numbers by member id and topic. Contains all members with this subscription that
         the writer knew, even those without partitions, and exactly the partitions that these
         members gave up.
     plan_version
@@ -105,8 +105,8 @@ class AssignmentRecord:
         Parameters
         ----------
         range_shares
-            Member id to the partitions that `range` assigned to the member. The record may list
-            fewer members.
+            Maps each member id to the partitions that `range` assigned to the member. The record
+            may list fewer members.
 
         Examples
         --------

@@ -34,8 +34,8 @@ class MemberShare:
     topics
         The member's subscription when the plan was made, ascending.
     partitions
-        Topic to partition numbers, int32 of shape (K,), ascending. In a parsed document, each
-        access computes the array from ranges.
+        Maps each topic to partition numbers, int32 of shape (K,), ascending. In a parsed document,
+        each access computes the array from ranges.
     """
 
     topics: tuple[str, ...]
@@ -64,14 +64,15 @@ class PlanDocument:
     created_at, snapshot_at
         Time-zone-aware times at which the plan and its snapshot were made.
     partition_counts
-        Topic to number of partitions, for every topic with a subscriber.
+        Maps every topic with a subscriber to its number of partitions.
     members
-        Member name, as returned by `member_names`, to the member's share. Every partition has at
-        most one owner.
+        Maps each member name, as returned by `member_names`, to the member's share. Every partition
+        has at most one owner.
     weights
-        Topic to the lag of each partition when the plan was made, at least 0. May lack topics.
+        Maps a topic to the lag of each partition when the plan was made, at least 0. May lack
+        topics.
     topic_ids
-        Topic to the id that the cluster gave it, in Kafka's text form. May lack topics.
+        Maps a topic to the id that the cluster gave it, in Kafka's text form. May lack topics.
     """
 
     group: str

@@ -41,15 +41,16 @@ def fit(
     plan
         The plan; its members, topics and partition counts may differ from the present ones.
     subscriptions
-        Member name to subscribed topics.
+        Maps each member name to the topics that the member subscribes to.
     partition_counts
-        Topic to number of partitions. Subscribed topics that are not in it are ignored.
+        Maps each topic to its number of partitions. Subscribed topics that are not in it are
+        ignored.
 
     Returns
     -------
     dict
-        Member name to topic to partition numbers, ascending. Contains every member, but only topics
-        of which the member owns a partition.
+        Partition numbers by member name and topic, ascending. Contains every member, but only
+        topics of which the member owns a partition.
 
     Notes
     -----

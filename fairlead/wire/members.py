@@ -35,8 +35,8 @@ class GroupMember:
     lapsed
         Whether `seen` is a plan whose lease has expired, by the member's clock.
     owned
-        Topic to partition numbers that the member keeps during the rebalance (KIP-429). Empty for
-        an eager member, because it has given up all partitions.
+        Maps each topic to the partition numbers that the member keeps during the rebalance
+        (KIP-429). Empty for an eager member, because it has given up all partitions.
     """
 
     member_id: str
@@ -169,13 +169,13 @@ class Nameable(Protocol):
 
 
 def member_names(members: Iterable[Nameable]) -> dict[str, str]:
-    """Return the name of each member in plans; plan followers and the planner use the same rule.
+    """Return the name that plans use for each member. Plan followers and planner share this rule.
 
     Returns
     -------
     dict
-        Member id to a unique name: the `group.instance.id`, otherwise the `client.id` if no other
-        member uses it, otherwise the member id.
+        Maps each member id to a unique name: the `group.instance.id`, otherwise the `client.id` if
+        no other member uses it, otherwise the member id.
 
     Examples
     --------

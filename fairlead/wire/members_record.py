@@ -41,10 +41,10 @@ class Membership:
     at
         Time of the sample; time-zone-aware.
     members
-        Member id to the member's name in plans.
+        Maps each member id to the member's name in plans.
     topics
-        Topic to the id that the cluster gave it, in Kafka's text form, for existing topics to which
-        a member subscribes.
+        Maps a topic to the id that the cluster gave it, in Kafka's text form. Contains the existing
+        topics to which a member subscribes.
     """
 
     group: str

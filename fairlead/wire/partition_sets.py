@@ -106,7 +106,7 @@ class HeldAsRanges(Mapping[str, npt.NDArray[np.int32]]):
     Parameters
     ----------
     ranges
-        Topic to ranges.
+        Maps each topic to its ranges.
     """
 
     def __init__(self, ranges: Mapping[str, Ranges]) -> None:

@@ -12,7 +12,7 @@ from assignors.partitioner import partition_of
 Pair = tuple[str, int]
 """Topic and partition number."""
 Partitions = Mapping[str, tuple[int, ...]]
-"""Topic to partition numbers."""
+"""Maps each topic to partition numbers."""
 
 
 def pairs(partitions: Mapping[str, Iterable[int]]) -> Iterator[Pair]:

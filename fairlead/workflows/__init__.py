@@ -2,7 +2,8 @@
 
 `sampling` takes samples, `diagnosing` diagnoses groups; `planning_one_group` plans a group from a
 sample, `snapshot_decisions` decides on the groups of a snapshot; `proposal` stores decisions;
-`reconciling` makes plan topic and database agree, `publication` does so for the groups that need
-it; `differences` compares topic and database; `delivery` creates records; `rollback` proposes an
-old version again; `adoption` measures the adherence to plans.
+`publication` finds the groups with something to send; `reconciling` sends their records, so that
+the plan topic agrees with the database; `differences` compares topic and database; `delivery`
+creates records; `rollback` proposes an old version again; `adoption` measures the adherence to
+plans.
 """

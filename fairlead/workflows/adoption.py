@@ -243,7 +243,7 @@ def _observe(plan: StoredPlan, document: PlanDocument, live: LiveGroup | GroupEr
 
 
 def _since(before: Observed | None, now: Observed) -> Observed:
-    """Return `now` with only the `holders` that earlier checks found, too, and with `held_s`."""
+    """Return `now` with two new values: `held_s`, and the `holders` that every check has found."""
     holders = now.adoption.holders if now.adoption else ()
     if before is None or before.at is None or now.at is None:
         return replace(now, holders=holders)

@@ -123,8 +123,8 @@ def send_members(
     topic
         The members topic.
     groups
-        Present descriptions of groups whose partitions brokers assign. Groups without members, and
-        groups whose assignor follows no plans, are skipped.
+        Present descriptions of groups in which brokers assign partitions. Groups without members,
+        and groups whose assignor follows no plans, are skipped.
     topics
         Maps each topic to its id and number of partitions.
     """

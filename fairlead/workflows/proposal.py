@@ -110,7 +110,10 @@ def _weighed(
     published: StoredPlan | None,
     now: datetime,
 ) -> Weighed:
-    """Return the decision to store and the policy's answer, given the group's present versions."""
+    """Return the decision to store, and the policy's answer.
+
+    `waiting` and `published` are the group's present versions.
+    """
     if waiting is not None and waiting.shadow != draft.shadow:
         waiting = None  # the policy's shadow mode has changed: replace the version
     answer = weigh(draft, policy, draft.statuses, now)

@@ -1,7 +1,7 @@
 """Publication: make the plan topic agree with the database, for the groups that need it.
 
 Belongs here: finding these groups in the database; requests from pages; a second attempt if a
-broker died. Belongs elsewhere: sending records (`reconciling`), and when to do so
+broker died. Belongs elsewhere: sending records (`reconciling`), and deciding when to send them
 (`orchestration`, `fairlead.surfaces.cli`).
 """
 
@@ -71,7 +71,7 @@ def due_groups(plans: PlanStore, options: PublishOptions, now: datetime) -> tupl
 def publish_groups(
     plans: PlanStore, groups: Collection[str], settings: Settings, *, at_most_s: float | None = None
 ) -> tuple[dict[str, str], list[StepResult]]:
-    """Carry out requests from pages, then make plan topic and database agree for some groups.
+    """Carry out requests from pages, then make the plan topic agree with the database.
 
     If Kafka does not answer within `FIRST_ATTEMPT_S`, everything is tried once more with new
     clients, because a single broker may have died. If that fails, too, the error is stored with the

@@ -161,7 +161,7 @@ def _write(archive: SampleArchive, sample: pa.Table, sample_id: str, settings: S
 def _update_brokers(
     gateway: KafkaGateway, settings: Settings, groups: Sequence[str], store: PlanStore
 ) -> None:
-    """Make brokers follow plans, for groups whose partitions brokers assign; see `following`.
+    """Make brokers follow plans, for groups in which they assign partitions; see `following`.
 
     Omits the last and longest of the three rebalance triggers, because the next sample comes soon.
     """

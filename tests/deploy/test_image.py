@@ -112,10 +112,10 @@ def test_kills_leave_database_and_topic_agreed(
         published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
         step = WITHDRAW if answer(followed, published) == "1" else PUBLISH
         sending = followed.begin("code", "sh", "-c", step)
-        began = time.monotonic()  # clock: when to kill
+        began = time.monotonic()  # clock: the kill comes within the duration of a step
         try:
             sending.wait(chance.uniform(0, lasts_s[step]))
-            took_s = time.monotonic() - began  # clock: when to kill
+            took_s = time.monotonic() - began  # clock: the duration of a step
             lasts_s[step] = 1.2 * took_s  # so that some kills come just after the step
         except subprocess.TimeoutExpired:
             amid += 1
@@ -132,7 +132,7 @@ def test_kills_leave_database_and_topic_agreed(
 
 
 def wait_until_running(composed: Composed, name: str) -> None:
-    """Wait until a service is healthy again; not for Kafka, whose health check our image lacks."""
+    """Wait until a service is healthy again; not for Kafka: our image cannot run its check."""
     if name != "kafka" and "test" in COMPOSE["services"][name].get("healthcheck", {}):
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy again")
 

@@ -32,7 +32,7 @@ from fairlead.workflows.proposal import carry_out
 from tests.docs.simulated import SimulatedGroup
 
 MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-#: End of the week. Later times in the database are real times, which `_Week` replaces.
+#: End of the week. A later time in the database is the real time of writing; `_Week` replaces it.
 AFTERWARDS: Final = MONDAY + timedelta(days=7)
 SETTINGS: Final = Path(__file__).with_name("fairlead.toml")
 POLICIES: Final = tuple(

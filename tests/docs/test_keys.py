@@ -24,7 +24,7 @@ RECORDS = {b"customer-7": 18_000} | {b"customer-%d" % number: 42 for number in r
 def test_example_is_what_the_command_prints(
     services: Services, kafka_topic: KafkaTopic, week: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page shows the command's output; bytes read and seconds may differ.
+    """The page shows the command's output; only the numbers of MB and seconds may differ.
 
     WRITE_KEYS_PAGE=1 updates the page.
     """

@@ -146,7 +146,7 @@ def test_variable_for_a_part_of_a_list_is_an_error(monkeypatch: pytest.MonkeyPat
     "name", ["FAIRLEAD_KAFKA_BOOTSTRAP_SERVERS", "FAIRLEAD_STATE", "fairlead_polices"]
 )
 def test_unknown_variables_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt FAIRLEAD_ variable, for example with one underscore for two, is an error."""
+    """A misspelt FAIRLEAD_ variable, such as one with "_" instead of "__", is an error."""
     monkeypatch.setenv(name, "x")
     with pytest.raises(ConfigurationError, match=f"{name}: no such setting"):
         load_settings()

@@ -110,7 +110,7 @@ def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str)
 
 @pytest.mark.kafka
 def test_group_without_a_plan_uses_kafkas_assignor(group: Group) -> None:
-    """Members get equally many partitions; a rebalance trigger of another group moves none."""
+    """All members get the same number of partitions; a trigger of another group moves none."""
     group.join("a")
     group.join("b", "c")
 

@@ -103,7 +103,7 @@ def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserv
 def test_repeated_run_has_the_person_who_repeats_it(
     instance: dg.DagsterInstance, webserver: str
 ) -> None:
-    """The actor of a re-executed run is not that of the first run, whose tags Dagster copies."""
+    """A re-executed run gets its own actor, although Dagster copies the tags of the first run."""
     first = graphql(webserver, LAUNCH, {"params": parameters([])}, "kim")
     stored = instance.get_run_by_id(first)
     assert stored is not None

@@ -17,7 +17,7 @@ from orchestration.tick_intervals import at_loading, ticks_of
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    """Return a Dagster instance with state in files, which schedules require."""
+    """Return a Dagster instance that stores its state in files, because schedules require this."""
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         yield instance
 

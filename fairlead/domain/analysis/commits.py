@@ -79,7 +79,7 @@ class Commits(Stalls):
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
-        """Return the findings with `consumed` weighted by `costs`, float64 of shape (P,)."""
+        """Return the findings with `consumed` weighted by the partitions' costs, (P,)."""
         return replace(self, consumed=self.per_member.sum(self.taken * costs))
 
     @property
@@ -177,8 +177,8 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
 def _held_back(series: SampleSeries, taken: Int64, consumed: Float64) -> Float64:
     """Return `Commits.held_back_s`, from the records in rarely committed partitions (`taken`).
 
-    The mean records per commit of a member's partitions are added as the square root of the sum of
-    squares, because the partitions are committed at independent times.
+    A member's partitions are committed at independent times. So their mean numbers of records per
+    commit are combined as the square root of the sum of their squares.
     """
     squares = (taken.sum(axis=0) / np.maximum((taken > 0).sum(axis=0), 1)) ** 2
     together = sum_by_owner(squares, series.owner[-1], len(series.members))

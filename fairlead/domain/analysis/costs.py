@@ -24,7 +24,7 @@ from fairlead.domain.analysis.sample_series import Float64, Mask, Places, Sample
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
-"""Topic to partition to three numbers, as returned by `Costs.intervals` or by `Costs.rows`."""
+"""Three numbers by topic and partition, as returned by `Costs.intervals` or by `Costs.rows`."""
 
 #: A cost is used in decisions only if it differs from the usual cost by at least this factor,
 #: because a smaller difference changes no plan.
@@ -53,8 +53,8 @@ _MOST: Final = 1e6
 ROUNDS: Final = 30
 #: Iterations end when no logarithm changes by more than this.
 NEAR: Final = 1e-3
-#: Tolerance of `weighted_median` for rounding errors, as a share of the total weight: if the middle
-#: is between two values, the lower one is returned.
+#: Tolerance of `weighted_median` for rounding errors, as a share of the total weight. If two values
+#: are in the middle, the function returns the lower one.
 _EQUAL: Final = 0.003
 
 
@@ -122,15 +122,15 @@ class Costs:
     def rows(self, problem: Problem) -> CostRows:
         """Return costs as rows, to be remembered and read by `of_rows` in the next analysis.
 
-        A row has the estimate, its deviation and its time. A cost is left out if it is neither
-        known nor surely different from the usual cost.
+        A row has the estimate, its deviation and its time. There are rows only for costs that are
+        known (see `known`), or that surely differ from the usual cost.
         """
         values = np.stack((self.estimate, self.deviation, self.at), axis=1)
         return _by_topic(problem, (self.deviation <= KNOWN) | (self.value != 1.0), values)
 
     @classmethod
     def of_rows(cls, rows: CostRows, problem: Problem, now: float) -> "Costs":
-        """Return remembered costs, except those of deleted partitions or older than a week.
+        """Return remembered costs, except costs of deleted partitions and costs older than a week.
 
         Raises `ValueError`, `TypeError` or `AttributeError` if a value is not a cost.
         """
@@ -154,7 +154,7 @@ class Costs:
 
 
 def _by_topic(problem: Problem, chosen: Mask, values: Float64) -> CostRows:
-    """Return the chosen rows of `values`, of shape (P, 3), by topic and partition, rounded."""
+    """Return the chosen rows of `values` (P, 3) by topic and partition, rounded."""
     rows: dict[str, dict[str, list[float]]] = {}
     for place in np.flatnonzero(chosen).tolist():
         topic, partition = problem.partition_name(place)

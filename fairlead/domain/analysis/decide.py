@@ -203,7 +203,7 @@ def _blocked(analysis: Analysis) -> str | None:
 
 
 def _waits(analysis: Analysis) -> str | None:
-    """Return why the effect of the last plan must be awaited; None if it need not be."""
+    """Return why the last plan rules out another plan for now; None if it does not."""
     changed_at, rules = analysis.question.changed_at, analysis.rules
     if changed_at is None:
         return None

@@ -1,4 +1,4 @@
-"""Fourth step of the analysis: what is wrong with a group, with names and evidence.
+"""Fourth step of the analysis: the problem of a group, with names and evidence.
 
 Belongs here: the definitions of diagnoses and their order. Belongs elsewhere: the figures
 (`estimate`, `forecast`), and whether a plan would help (`decide`).
@@ -107,11 +107,11 @@ class Basis:
         return self.problem.partition_label(index)
 
     def partitions(self, chosen: Mask) -> tuple[str, ...]:
-        """Return the names of the chosen partitions, bool of shape (P,)."""
+        """Return the names of the chosen partitions; `chosen` is bool of shape (P,)."""
         return tuple(self.partition(index) for index in np.flatnonzero(chosen).tolist())
 
     def members(self, chosen: Mask) -> tuple[str, ...]:
-        """Return the names of the chosen members, bool of shape (M,)."""
+        """Return the names of the chosen members; `chosen` is bool of shape (M,)."""
         return tuple(self.problem.members[index] for index in np.flatnonzero(chosen).tolist())
 
 

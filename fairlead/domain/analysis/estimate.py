@@ -38,8 +38,8 @@ class Estimates:
     costs: Costs
     #: Findings from commits; `consumed` is weighted by costs.
     commits: Commits
-    #: Member name to capacity, in cost-weighted records a second, to be remembered for the next
-    #: analysis.
+    #: Maps member names to capacities, in cost-weighted records a second, to be remembered for the
+    #: next analysis.
     known: Mapping[str, Capacity]
     #: Assumed capacity of each member, in cost-weighted records a second.
     speeds: Speeds

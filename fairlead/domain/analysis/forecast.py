@@ -209,8 +209,8 @@ class Outlook:
     def losses_s(self, owner: Int32) -> Float64:
         """Return the seconds until unread records of each partition are deleted, float64 (P,).
 
-        Infinite: never. Assumptions: if a member catches up, it does so in all its partitions at
-        the same time. If it falls behind, it reads the same share of the arrivals in each
+        Infinite: never. Assumptions: a member that catches up finishes all its partitions at the
+        same time; a member that falls behind reads the same share of the arrivals in each
         partition.
         """
         if self.retention is None:

@@ -47,7 +47,7 @@ class Peers:
         return cls(reader_set, of_topic[problem.topic_of])
 
     def of_member(self, member: int, among: Mask) -> Places:
-        """Return the peers of a member, but only those in `among`, bool of shape (M,)."""
+        """Return the peers of a member that are also in `among`, which is bool of shape (M,)."""
         others = among & (self.reader_set == self.reader_set[member])
         others[member] = False
         return np.flatnonzero(others)

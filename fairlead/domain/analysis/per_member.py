@@ -32,7 +32,7 @@ class PerMember:
         return table[:, : self.members]
 
     def any(self, values: Mask) -> Mask:
-        """Return whether any value of shape (S, P) is true in a member's partitions, (S, M)."""
+        """Return whether `values` (S, P) has a true value in a member's partitions, (S, M)."""
         count = np.bincount(self._cell[values.ravel()], minlength=self._size)
         table: Mask = count.reshape(self.steps, self.members + 1) > 0
         return table[:, : self.members]
@@ -54,13 +54,13 @@ class PerMember:
 
 
 def sum_by_owner(values: Float64 | Mask, owner: Int32, members: int) -> Float64:
-    """Sum values of shape (P,) over each member's partitions, float64 of shape (M,)."""
+    """Return the sum of `values` (P,) over each member's partitions, float64 of shape (M,)."""
     owned = owner >= 0
     return np.bincount(owner[owned], values[owned], members).astype(np.float64)
 
 
 def of_owner(values: npt.NDArray[Scalar], owner: Int32, none: float) -> npt.NDArray[Scalar]:
-    """Return for each partition the value of its owner, given members' values of shape (..., M).
+    """Return for each partition the value of its owner; `values` has one per member, (..., M).
 
     Partitions without an owner get the value `none`.
 

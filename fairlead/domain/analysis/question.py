@@ -24,7 +24,7 @@ class Question:
     series: SampleSeries
     #: The policy's rules.
     rules: Rules = field(default_factory=Rules)
-    #: Member name to capacity: `PlanDecision.capacities` of the last analysis.
+    #: Maps member names to capacities: `PlanDecision.capacities` of the last analysis.
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     #: Remembered costs: `Costs.rows` of the last analysis.
     costs: CostRows = field(default_factory=dict)

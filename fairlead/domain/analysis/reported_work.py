@@ -294,7 +294,7 @@ class _Means(NamedTuple):
 
     @classmethod
     def of(cls, work: Float64) -> "_Means":
-        """Return the means of S steps; `work`: see `_since_change`.
+        """Return the means. `work` has records, seconds and squares of S steps, (3, S, K).
 
         If the means of single steps differ by more than the times of single records explain, the
         standard error is computed from the steps, because records of one step are then alike.
@@ -444,7 +444,7 @@ def _timed(reports: ReportSeries) -> Mask:
 
 
 def _age_s(elapsed_s: Float64, series: SampleSeries) -> Float64:
-    """Return the maximum age of the reports in each sample but the last, seconds, (S, M).
+    """Return the maximum age of the reports in each sample except the last: seconds, (S, M).
 
     A report that is new in a sample may have been written right after the previous sample. (A
     sample one step before the first is assumed.) `SAMPLE_S` is added, because taking a sample takes

@@ -106,7 +106,7 @@ class SampleSeries:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds` seconds, and at least the `least` newest ones.
+        """Return the samples of the last `seconds` seconds, or the `least` newest if that is more.
 
         Examples
         --------
@@ -325,7 +325,7 @@ class SampleSeries:
         return changed & self.in_one_log[:-1]
 
     def time_lag(self, behind: Float64, rates: Float64) -> Float64:
-        """Return the age of each partition's oldest unread record, seconds, (P,); 0 without one.
+        """Return the age of each partition's oldest unread record, seconds, (P,); 0: no record.
 
         The time at which a record arrived is interpolated between the end offsets of samples.
         `behind`: number of unread records; `rates`: arrival rates before the first sample, records

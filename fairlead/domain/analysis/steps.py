@@ -32,7 +32,7 @@ class Analysis(Basis):
 
     @property
     def places(self) -> bool:
-        """Whether a plan must give owners to partitions without one; false if no owner is known."""
+        """Whether a plan must assign partitions without an owner; false if no owners are known."""
         return 0 < self.orphans < int(self.problem.assignable.sum())
 
 

@@ -93,7 +93,7 @@ def recalled(
 
 
 def capacities_of(by_name: Any, series: SampleSeries) -> dict[str, Capacity]:
-    """Read capacities. A time after the last sample is replaced by the time of the first sample.
+    """Read capacities. If a time is later than the last sample, use the first sample's time.
 
     Raises
     ------

@@ -181,7 +181,7 @@ def samples_of(
     Parameters
     ----------
     descriptions, committed
-        Group to its description, and group to its commits. Commits that could not be read are
+        Map each group to its description, and to its commits. Commits that could not be read are
         missing.
     log
         Begin and end offsets of all partitions of these topics.

@@ -226,7 +226,7 @@ def _layouts(rows: pa.Table) -> list[tuple[Int64, list[tuple[str, int]]]]:
 def _positions(
     layout: Sequence[tuple[str, int]], place: dict[str, tuple[int, int]]
 ) -> tuple[Int64, Int64]:
-    """Return the indices of the partitions to include: in a sample, and in the result."""
+    """Return two indices of each partition to copy: its index in a sample, and in the result."""
     source, target, start = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for topic, count in layout:
         first, wanted = place.get(topic, (0, 0))

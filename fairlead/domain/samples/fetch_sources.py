@@ -29,7 +29,7 @@ class Sources:
     Parameters
     ----------
     racks
-        Topic to the racks of each partition, as for `Problem.of`; empty if not known.
+        Maps each topic to the racks of each partition, as for `Problem.of`; empty if not known.
     log_bytes
         Size of each partition's log, int64 of shape (P,); -1: not known.
     """

@@ -58,8 +58,8 @@ STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the mean consumption rate: what was consumed this long ago has the
 #: weight 1/e.
 SMOOTHING_S: Final = 900.0
-#: Seconds. A loss is reported for this long. It is half of `LAG_HISTORY`, because a loss that is
-#: older than the oldest loaded sample looks new in that sample.
+#: Seconds. A loss is reported for this long. It is half of `LAG_HISTORY`: in the oldest loaded
+#: sample, every earlier loss looks new, so this sample should be too old to be reported.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 

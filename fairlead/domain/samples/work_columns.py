@@ -52,7 +52,7 @@ def work_columns(
     by_partition
         Index of the first partition of each group, int64 of shape (G + 1,).
     committed
-        Group to its commits.
+        Maps each group to its commits.
     """
     total = int(starts[-1])
     texts: list[bytes] = []
@@ -76,8 +76,8 @@ def work_columns(
     reporter[place] = member
     of_partition = np.zeros((total, NUMBERS), np.int64)
     of_partition[place] = numbers
-    # A member writes a report with each partition's commit. Only the newest report of a member has
-    # its present counters.
+    # Each partition's commit has its own report, so a member may have several reports. Only the
+    # newest of them has the member's present counters.
     newest = np.argsort(numbers[:, _ELAPSED], kind="stable")
     member_row = member_starts[group_of] + member
     of_member = np.full((int(member_starts[-1]), NUMBERS), -1, np.int64)

@@ -92,7 +92,7 @@ class DirectRule:
     def assign(
         self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
     ) -> Shares:
-        """Return the leader's assignment: member id to topic to partition numbers."""
+        """Return the leader's assignment: partition numbers by member id and topic."""
         problem = Problem.of(
             partition_counts,
             {member.member_id: self._member(member) for member in members},

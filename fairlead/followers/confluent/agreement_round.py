@@ -75,7 +75,7 @@ class _EpochRecords:
 
     heard: dict[str, Announcement] = field(default_factory=dict)
     given_up: set[Pair] = field(default_factory=set)
-    #: Topic to number of partitions that were given up.
+    #: Maps each topic to the number of its partitions that were given up.
     counts: Counter[str] = field(default_factory=Counter)
     #: Whether some member gave up two or more partitions of one topic.
     doubled: bool = False
@@ -98,7 +98,7 @@ class AgreementRound:
     me
         This member's announcement.
     partition_counts
-        Topic to number of partitions, as for `expect`.
+        Maps each topic to its number of partitions, as for `expect`.
 
     Examples
     --------

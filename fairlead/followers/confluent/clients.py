@@ -38,7 +38,7 @@ _SENDING: Final = {
     "reconnect.backoff.max.ms": 1000,
 }
 
-#: Key to shared client. A client is deleted when no plan follower references it any more.
+#: Maps each key to its shared client. A client is deleted when no plan follower uses it any more.
 shared: Final = WeakValueDictionary[Hashable, Any]()
 #: Clients that do not work and must not be shared with further plan followers.
 _forgotten: Final = WeakSet[Any]()

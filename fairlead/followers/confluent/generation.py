@@ -38,7 +38,7 @@ _INTERRUPTED: Final = "sending it was interrupted"
 #: Maximum number of records in a `Backlog`.
 _MOST_RECORDS: Final = 10_000
 #: Maximum number of partitions in all records of a `Backlog`. That is enough for five rounds of the
-#: largest group: the announcements list each partition once, and so does the assignment record.
+#: largest group: a round lists each partition in an announcement and in the assignment record.
 _MOST_NAMED: Final = 10 * MOST_PARTITIONS
 
 
@@ -76,7 +76,7 @@ class Generation:
         Seconds. If this member has not read the plan topic to its end, it waits this long after the
         start of the generation before it writes an assignment record.
     counts
-        Topic to number of partitions; this class updates the numbers in place.
+        Maps each topic to its number of partitions; this class updates the numbers in place.
     """
 
     round: AgreementRound

@@ -54,8 +54,8 @@ _SETTLED_S: Final = 0.2
 #: Seconds between two calls of `_step` after an agreement round, if no rebalance request is pending
 #: and the log is confirmed.
 _AT_REST_S: Final = 3.0
-#: Seconds. If less time is left, `fetch` returns, because the client's time-outs are whole
-#: milliseconds.
+#: Seconds. If less time is left, `fetch` returns without another call of the client, which cannot
+#: wait for a fraction of a millisecond.
 _SHORTEST_S: Final = 0.006
 #: Maximum number of reads of the log in `subscribe`, if the log is not confirmed earlier.
 _READS_TO_JOIN: Final = 25
@@ -213,7 +213,7 @@ class FollowingMember:
         self._silent_until = float("-inf")
         # Seconds spent in interrupted rounds.
         self._spent_s = 0.0
-        # Monotonic time to write the assignment record again; infinite if another member does so.
+        # Monotonic time to write the assignment record again; infinite if another member writes it.
         self._repeat_at = float("inf")
         self._logged_reason: str | None = None
         self._known_state: PlanState | None = None
@@ -366,7 +366,7 @@ class FollowingMember:
     def _join_if_ready(self) -> None:
         """Join the group if the coordination log is confirmed.
 
-        Also join after two seconds, or if this member will not announce itself anyway.
+        Otherwise, join after two seconds, or at once if this member is not to announce itself.
         """
         try:
             self._listener.open()
@@ -597,7 +597,7 @@ class FollowingMember:
         self._range_share = None
 
     def _reason_to_keep(self, round_: AgreementRound) -> str | None:
-        """Return why this member must not announce itself; None if it may do so."""
+        """Return why this member must not announce itself; None if it may."""
         agreement_log, listener = self._listener.log, self._listener
         if agreement_log is not None and listener.works and agreement_log.broker_assigns(REQUEST_S):
             return BROKER_ASSIGNS

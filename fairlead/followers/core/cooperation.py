@@ -23,7 +23,7 @@ def first_round(shares: Shares, members: Sequence[GroupMember]) -> Shares:
     Parameters
     ----------
     shares
-        Member id to topic to partition numbers: the final assignment.
+        The final assignment: the partition numbers of each member, by member id and topic.
     members
         All members; eager ones own nothing during a rebalance.
 

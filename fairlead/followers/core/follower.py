@@ -227,8 +227,8 @@ class Follower:
         Returns
         -------
         shares, user_data
-            Member id to topic to partition numbers, without partitions that a cooperative member
-            must give up first; and the user data that every member receives.
+            The partition numbers of each member, by member id and topic, without partitions that a
+            cooperative member must give up first; and the user data that every member receives.
         """
         newest, in_force = max((member.seen, not member.lapsed) for member in members)
         state = self._reader.current(at_least=newest, timeout_s=self._options.read_timeout_s)

@@ -189,7 +189,7 @@ class Meter:
         Parameters
         ----------
         batch
-            TopicPartition to records with the attribute `offset`.
+            Maps each TopicPartition to its records, which have the attribute `offset`.
         """
         if not batch:
             return batch
@@ -455,7 +455,7 @@ def reported(
     Parameters
     ----------
     offsets
-        TopicPartition to OffsetAndMetadata, a named tuple.
+        Maps each TopicPartition to its OffsetAndMetadata, a named tuple.
     member_id
         The consumer's member id.
     paused

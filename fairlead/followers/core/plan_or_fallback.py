@@ -24,7 +24,7 @@ class Decision:
     Parameters
     ----------
     shares
-        Member id to topic to partition numbers; contains every member.
+        The partition numbers of every member, by member id and topic.
     plan_version
         Version of the plan that the assignment follows; None: `range` made the assignment.
     fallback_reason
@@ -52,7 +52,7 @@ def decide(
     members
         All members of the group.
     partition_counts
-        Topic to number of partitions, without topics that do not exist.
+        Maps each existing topic to its number of partitions.
     now
         The present time, time-zone-aware. A plan whose lease has expired is not followed.
     """

@@ -37,7 +37,7 @@ class FollowerStatus:
     group, plan_topic
         The group id, and the topic of its plans.
     owned
-        The consumer's partitions: topic to partition numbers.
+        Numbers of the consumer's partitions, by topic.
     rule
         "plan": a plan assigned the partitions; "range": `range` or the broker assigned them;
         "nothing": this member gave up its partitions, stopped waiting for an assignment by the

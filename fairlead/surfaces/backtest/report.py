@@ -82,9 +82,9 @@ class Report:
     group
         The consumer group.
     courses
-        First `RECORDED` and `OBSERVED`, then the assignors, best first. The best is the one with
-        which partitions were behind by more than the objective for the shortest time; among
-        equals, the one with the fewest moves.
+        First `RECORDED` and `OBSERVED`, then the assignors, best first. With the best one,
+        partitions were behind by more than the objective for the shortest time; among equals, it
+        made the fewest moves.
     skipped
         Maps each reason why samples could not be replayed to the number of these samples.
     """

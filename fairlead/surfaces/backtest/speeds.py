@@ -41,7 +41,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
 
 def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Return each member's speed if it was never measured, records per second, shape (M,)."""
+    """Return the speeds to use for members without a measurement, records per second, (M,)."""
     known = measured[~np.isnan(measured)]
     typical = float(np.median(known)) if known.size else 0.0
     positive = most[most > 0]

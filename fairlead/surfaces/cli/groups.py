@@ -115,7 +115,7 @@ def groups(*, as_json: Json = False) -> None:
 
 
 def _advice(rows: list[dict[str, Any]]) -> list[str]:
-    """Return how groups that do not follow plans can do so, in one line per kind of group."""
+    """Return advice for groups that do not follow plans, in one line per kind of group."""
     about: dict[str, list[str]] = {}
     for row in rows:
         if advice := advice_in(row["evidence"]):

@@ -38,5 +38,5 @@ def _send_again(ignored: "UnraisableHookArgs") -> None:
         return
     later = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
     later.daemon = True
-    with suppress(RuntimeError):  # no new thread: the program is ending anyway
+    with suppress(RuntimeError):  # the program is ending, so no thread can start
         later.start()

@@ -11,7 +11,7 @@ from fairlead.domain.work_text import work_of_group
 from fairlead.wire.document import PlanDocument
 
 Row = Mapping[str, Any]
-#: Topic to the lag of each partition, in records: a dict or an array.
+#: Maps each topic to a dict or an array with the lag of each partition, in records.
 Lags = Mapping[str, Any]
 
 

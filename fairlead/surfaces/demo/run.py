@@ -68,7 +68,7 @@ Where to go next
 
 
 class _Demo:
-    """A run of the demo, which compares groups with a plan to identical groups without one."""
+    """A run of the demo, which compares groups with a plan to identical groups without a plan."""
 
     def __init__(self, around: DemoEnvironment, console: Console, stack: ExitStack) -> None:
         self._around = around

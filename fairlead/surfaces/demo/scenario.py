@@ -17,7 +17,7 @@ class DemoGroup:
     name
         The group id.
     backlog
-        Topic to the number of records in each partition.
+        Maps each topic to the number of records in each partition.
     consumers
         Number of consumer processes.
     rate

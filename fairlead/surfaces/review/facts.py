@@ -92,7 +92,7 @@ class Facts:
 
     @property
     def busy(self) -> Mapping[str, float | None]:
-        """Consumer to the share of time for which it reports to be busy; empty without reports."""
+        """Maps each consumer to the share of time that it was busy; empty without reports."""
         return {} if self.analysed is None else self.analysed.reported.get("consumers", {})
 
     @property

@@ -189,7 +189,7 @@ def _row(group: Group, analysed: Sequence[Row]) -> Row:
     """Return the facts about a group, without its lag.
 
     Keys: group; sampled_at (a time); state, protocol and group_type (from Kafka); members (a
-    number); owners (member to number of partitions); clients (ids); error; follow (how the clients
+    number); owners (number of partitions by member); clients (ids); error; follow (how the clients
     can follow plans, in a sentence); diagnosis, evidence, forecast_time_lag_s, catch_up_s, loss_s,
     gain and consumers (null if the group was not analysed); reported (the work that consumers
     report). `Survey.rows` adds not_planned (why the group cannot be planned) and the figures of

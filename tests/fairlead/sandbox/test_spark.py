@@ -72,7 +72,7 @@ def decoy(state_dir: Path) -> Iterator[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def state_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a state directory with a space in its name and a running warm Spark."""
+    """Return the state directory of a running warm Spark; its name contains a space."""
     folder = tmp_path_factory.mktemp("warm spark")
     try:
         # Use a separate process, because PySpark allows one kind of session per process.

@@ -116,7 +116,7 @@ def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) 
 
 
 def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Propose) -> None:
-    """If a group's plans need two people, so does the end of its freeze."""
+    """If a group's plans need two people, the end of its freeze needs two people, too."""
     proposed(four_eyes="proxy")
     act(web, freeze_of("orders"))
     (seen,) = read_freezes(web)

@@ -80,7 +80,8 @@ decisions = st.builds(
     right_hash=st.sampled_from([True, True, True, False]),
 )
 publications = st.builds(Publish, everybody, groups, how=st.sampled_from([*ENDS, "stale"]))
-#: Three operations: the next for a group without a plan, with a proposed one, with an approved one.
+#: Three operations, of which `Lives.next` chooses one: the decision on a proposed plan, the
+#: publication of an approved plan, otherwise the proposal of a new plan.
 next_steps = st.tuples(proposals, decisions, publications)
 operations = st.one_of(
     proposals,

@@ -200,7 +200,7 @@ def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
 
 
 def test_a_new_member_gets_partitions_of_every_topic() -> None:
-    """A member without partitions gets equally many partitions of two new topics."""
+    """A member without partitions gets the same number of partitions of each new topic."""
     plan = make_plan({"a": {"old": list(range(12))}}, partition_counts={"old": 12})
     topics = ["old", "t", "u"]
     shares = fit(plan, {"a": topics, "new": topics}, {"old": 12, "t": 12, "u": 12})

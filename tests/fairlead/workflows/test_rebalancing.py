@@ -131,9 +131,9 @@ def test_trigger_never_joins_an_absent_or_empty_group(
 def test_killed_trigger_moves_nothing(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str
 ) -> None:
-    """If a trigger is killed, members keep their partitions, and no second trigger joins.
+    """If a trigger is killed, members keep their partitions, and at first no other trigger joins.
 
-    Another trigger can join after the killed trigger's session has ended.
+    Another trigger can join only after the killed trigger's session has ended.
     """
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster) as members:

@@ -9,7 +9,7 @@ from tests.fairlead.domain.analysis.questions import series_at
 
 
 def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
-    """Return the arrival rates for these numbers of records in each step, shape (S, P)."""
+    """Return the arrival rates. `per_step` has the number of records in each step, shape (S, P)."""
     end = np.concatenate((np.zeros((1, per_step.shape[1])), per_step.cumsum(axis=0))) + 500
     whole = end.astype(int).tolist()
     return arrival_rates(series_at(whole, whole, [0] * per_step.shape[1], step_s=step_s))

@@ -83,7 +83,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """A partition is throttled if its owner reads a tenth of its records, but all others fully."""
+    """A partition is throttled if its owner reads only a tenth of it, but all of the others."""
     rows = []
     for step in range(60):
         commit = (step - first) // every * every + first

@@ -412,7 +412,7 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """A partition is not "throttled" if 90 % of it is read, or if only one other one keeps up."""
+    """A partition is not "throttled" if 90 % of it is read, or if only one other keeps up."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 

@@ -35,7 +35,7 @@ def unhurried(problem: Problem, outlook: Outlook) -> Size:
 
 
 def test_fewest_consumers_for_undivided_partitions() -> None:
-    """A consumer of 100/s takes two partitions of 40/s, so nine of these need five consumers."""
+    """Two partitions of 40/s fit on a consumer of 100/s, so nine partitions need five consumers."""
     assert sized([40.0] * 9, [100.0] * 7).wanted == 5
     assert sized([40.0] * 9, [100.0] * 4, late=True).wanted == 5
     assert sized([10.0] * 36, [100.0] * 7).wanted == 4

@@ -128,7 +128,7 @@ def test_no_change_while_the_forecast_is_within_the_objective(line: dict[str, An
 @settings(max_examples=form(short=50, long=1000), deadline=None)
 @given(questions())
 def test_capacities_of_an_answer_go_into_the_next_question(line: dict[str, Any]) -> None:
-    """If an answer's capacities are added to its line, the new answer has the same outcome."""
+    """If a line is sent again with the capacities from its answer, the outcome stays the same."""
     first = answer_question(line)
     again = answer_question({**line, "capacities": first["capacities"]})
     assert again["capacities"] == {

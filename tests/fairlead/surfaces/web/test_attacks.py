@@ -261,7 +261,7 @@ RAW = {
 
 
 def test_smuggled_requests_write_nothing(desks: Desks, rows: Rows) -> None:
-    """A request whose length or headers two servers could parse differently is refused."""
+    """A request is refused if two servers could parse its length or headers differently."""
     body = f"{APPROVE}&sha256={desks.plans['orders'].sha256}&id={uuid.uuid4()}"
     proof = "".join(f"{name}: {value}\r\n" for name, value in as_person(KIM))
     head = f"Origin: {PUBLIC}\r\nContent-Type: {FORM}\r\n{proof}"

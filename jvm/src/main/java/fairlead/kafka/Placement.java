@@ -25,7 +25,7 @@ final class Placement {
     }
 
     /**
-     * Gives an owner to each partition without one, if its topic has a reader.
+     * Assigns each partition that has no owner, if its topic has a reader.
      *
      * @param readers the members that read each topic
      * @param offsets index of each topic's partition 0, ascending; the last value is the number of partitions

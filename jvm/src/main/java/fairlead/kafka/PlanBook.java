@@ -26,7 +26,7 @@ final class PlanBook {
     /**
      * A group's plan, as the plan topic has it.
      *
-     * @param topics map from id to name of the plan's topics; lacks topics whose id the plan does not state
+     * @param topics map from id to name of the plan's topics; lacks topics that have no id in the plan
      */
     record Plan(String group, PlanState state, Map<Uuid, String> topics) {
         static Plan of(String group, PlanState state) {
