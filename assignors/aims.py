@@ -113,18 +113,18 @@ class _Graph:
 
     problem: Problem
     network: flow.Network
+    #: Windows from one partition below the best loads to one above. All equally good loads are
+    #: inside these windows (Frank and Murota: they form a shifted matroid).
     windows: flow.Windows
-    """Windows from one partition below the best loads to one above. All equally good loads are
-    inside these windows (Frank and Murota: they form a shifted matroid)."""
+    #: For each arc of the network: index of its pair of topic and member, int64 of shape (A,).
     arc_pair: Int64
-    """For each arc of the network: index of its pair of topic and member, int64 of shape (A,)."""
     pair_topic: Int64
     pair_member: Int64
+    #: For each pair, the number of partitions of the topic that stay on the member because the
+    #: network does not contain them, int64 of shape (K,).
     pair_base: Int64
-    """For each pair, the number of partitions of the topic that stay on the member because the
-    network does not contain them, int64 of shape (K,)."""
+    #: Partitions that keep their owners.
     fixed: Pairs
-    """Partitions that keep their owners."""
 
     @classmethod
     def of(cls, problem: Problem, owner: Int32, *, keep_all: bool) -> "_Graph":

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Final
 
 ReportProgress = Callable[[str], None]
+#: Called with the numbers of finished and of all items.
 ReportCount = Callable[[int, int], None]
-"""Called with the numbers of finished and of all items."""
 
+#: Seconds between two lines.
 EVERY_S: Final = 5.0
-"""Seconds between two lines."""
 
 
 def phase(report: ReportProgress, text: str) -> ReportCount:

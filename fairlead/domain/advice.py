@@ -7,11 +7,11 @@ elsewhere: anything that imports numpy, because commands that list groups must s
 from collections.abc import Mapping
 from typing import Any, Final
 
+#: Type of groups whose members assign partitions. In the type `consumer`, brokers do (KIP-848).
 CLASSIC: Final = "classic"
-"""Type of groups whose members assign partitions. In the type `consumer`, brokers do (KIP-848)."""
+#: Protocol of groups of confluent-kafka consumers that follow plans: Kafka assigns partitions by
+#: `range`, and the members then redistribute them by the plan.
 AGREED: Final = "range+fairlead"
-"""Protocol of groups of confluent-kafka consumers that follow plans: Kafka assigns partitions by
-`range`, and the members then redistribute them by the plan."""
 _FOLLOWING: Final = "fairlead"
 _BROKERS: Final = "the broker's assignor "
 

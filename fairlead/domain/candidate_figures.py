@@ -12,16 +12,16 @@ from typing import Any, Final, Literal
 Outcome = Literal["plan", "no change", "failed"]
 #: In the table of candidates, the present assignment has this value in the column `assignor`.
 OBSERVED: Final = "observed"
+#: The fields of `assignors.metrics.Metrics`, repeated here so that commands do not import numpy.
 METRICS: Final = (
     *("count_min", "count_max", "balance_score"),
     *("lag_max", "lag_mean", "lag_lower_bound", "gap"),
     *("kept", "moved", "placed", "topic_spread"),
 )
-"""The fields of `assignors.metrics.Metrics`, repeated here so that commands do not import numpy."""
+#: Forecast figures; None for assignments that were not analysed.
 FORECAST: Final = ("forecast_time_lag_s", "utilisation", "catch_up_s")
-"""Forecast figures; None for assignments that were not analysed."""
+#: Rack traffic; None for groups without racks.
 RACKS: Final = ("rack_gb_per_day", "rack_cost_per_day")
-"""Rack traffic; None for groups without racks."""
 FIGURES: Final = (*METRICS, *FORECAST, *RACKS)
 
 

@@ -32,8 +32,8 @@ class TopicCommits(NamedTuple):
     metadata: Sequence[bytes]
 
 
+#: Maps each topic to its commits.
 CommittedOffsets = Mapping[str, TopicCommits]
-"""Maps each topic to its commits."""
 
 
 @dataclass(frozen=True)

@@ -44,15 +44,15 @@ _EXCEPTIONS: Final[Mapping[GroupProblem | None, type[GroupError]]] = {
     GroupProblem.ABSENT: GroupAbsentError,
     GroupProblem.OTHER_TYPE: GroupError,
 }
+#: The only character that Kafka accepts in ids and Postgres does not.
 NUL: Final = "\0"
-"""The only character that Kafka accepts in ids and Postgres does not."""
 
 _LONGEST_TOPIC: Final = 249
 #: Topic names that Kafka allows (see Kafka's class `org.apache.kafka.common.internals.Topic`).
 _TOPIC_NAME: Final = re.compile(rf"(?!\.\.?\Z)[A-Za-z0-9._-]{{1,{_LONGEST_TOPIC}}}")
 
+#: The kind of an error, and the error's message; None if the group can be planned.
 _Refusal = tuple[GroupProblem | None, str | None]
-"""The kind of an error, and the error's message; None if the group can be planned."""
 
 
 def problem_in(error: str) -> GroupProblem:

@@ -70,8 +70,8 @@ GROUPS_PER_DESCRIPTION: Final = 200
 #: Maximum length of a group id in bytes, because indexes of Postgres limit the length.
 LONGEST_GROUP_BYTES: Final = 1_000
 
+#: Seconds to wait for the end of a rebalance before a group is left out of a sample.
 SETTLING_S: Final = 10.0
-"""Seconds to wait for the end of a rebalance before a group is left out of a sample."""
 
 
 class KafkaGateway:

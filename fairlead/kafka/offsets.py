@@ -35,8 +35,8 @@ UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 #: Number of partitions in a batch. Small, because librdkafka's time for a batch grows faster than
 #: the batch.
 PARTITIONS_A_BATCH: Final = 500
+#: The error if librdkafka returns a negative offset without an error.
 NO_ANSWER: Final = "its leader does not answer"
-"""The error if librdkafka returns a negative offset without an error."""
 #: Time-out in seconds of a request for a batch. If the request fails, each partition of the batch
 #: is requested separately.
 IN_ONE_CALL_S: Final = 5.0

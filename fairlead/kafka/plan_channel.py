@@ -21,8 +21,8 @@ from fairlead.kafka.requests import TRANSIENT
 from fairlead.settings import KafkaSettings
 from fairlead.wire.record import Headers
 
+#: Maximum size of a record, in the topic and the producer: a plan of a million partitions fits.
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
-"""Maximum size of a record, in the topic and the producer: a plan of a million partitions fits."""
 
 #: Maximum bytes of a transaction with several records. Larger ones might time out before they are
 #: sent.

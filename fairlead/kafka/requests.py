@@ -34,8 +34,8 @@ ATTEMPTS: Final = 5
 BATCHES_IN_FLIGHT: Final = 4
 #: Maximum number of messages in one call of `Consumer.consume`.
 _AT_ONCE: Final = 1000
+#: Seconds that a future may take beyond the time-out of its request.
 GRACE_S: Final = 5.0
-"""Seconds that a future may take beyond the time-out of its request."""
 
 # Errors that mean that no broker was reached, for any group or partition.
 _UNREACHABLE: Final = frozenset(
@@ -47,6 +47,7 @@ _UNREACHABLE: Final = frozenset(
         KafkaError._TRANSPORT,
     }
 )
+#: Transient error codes: a coordinator or leader is moving, or the client is throttled.
 TRANSIENT: Final = _UNREACHABLE | {
     KafkaError._WAIT_COORD,
     KafkaError.BROKER_NOT_AVAILABLE,
@@ -60,8 +61,8 @@ TRANSIENT: Final = _UNREACHABLE | {
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 }
-"""Transient error codes: a coordinator or leader is moving, or the client is throttled."""
 
+#: Error codes for a topic or partition that does not exist (any more).
 MISSING: Final = frozenset(
     {
         KafkaError._UNKNOWN_PARTITION,
@@ -69,11 +70,10 @@ MISSING: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""Error codes for a topic or partition that does not exist (any more)."""
 
+#: Error codes to ignore when reading partitions: librdkafka needs a group id and looks up the
+#: group's coordinator, although no member joins the group.
 ABOUT_A_GROUP: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
-"""Error codes to ignore when reading partitions: librdkafka needs a group id and looks up the
-group's coordinator, although no member joins the group."""
 
 
 def kafka_answers(settings: KafkaSettings, *, within_s: float) -> bool:

@@ -27,6 +27,10 @@ from fairlead.domain.samples.lag import (
 from fairlead.spark.dealing import deal_snapshot, in_tasks, samples_until
 from fairlead.spark.warehouse import Warehouse
 
+#: One row per partition that could be read: lag in records, rates in records per second.
+#:
+#: Null values: `member` if there is no owner or the owner is unknown; rates and `time_lag_s` if
+#: samples do not show them; `lost_at` if `lost` is 0; `status` if the group has left the topic.
 LAG: Final = pa.schema(
     {
         "snapshot_id": pa.string(),
@@ -47,11 +51,6 @@ LAG: Final = pa.schema(
         "status": pa.string(),
     }
 )
-"""One row per partition that could be read: lag in records, rates in records per second.
-
-Null values: `member` if there is no owner or the owner is unknown; rates and `time_lag_s` if
-samples do not show them; `lost_at` if `lost` is 0; `status` if the group has left the topic.
-"""
 
 #: Number of rows in a batch.
 _AT_ONCE: Final = 50_000

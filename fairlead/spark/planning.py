@@ -33,6 +33,36 @@ _CAPACITIES: Final = pa.list_(
         }
     )
 )
+#: One row per candidate, and a row `observed` for each group's current assignment.
+#:
+#: Columns of all rows, besides the figures of `Metrics`:
+#:
+#: - `forecast_time_lag_s`: forecast time lag of the worst partition at the policy's horizon.
+#: - `utilisation`: forecast arrivals of the most utilised member, divided by its capacity.
+#: - `catch_up_s`: seconds until the group is within its objective; null: never.
+#: - `rack_gb_per_day`, `rack_cost_per_day`: gigabytes per day that consumers fetch from other
+#:   racks, and their cost; null: unknown or not counted.
+#: - `owner`: each partition's owner as an index into the members of the sample; -1: no owner.
+#: - `reasons`: the assignor's reasons, each with the index of a partition.
+#:
+#: Columns of only the row `observed`:
+#:
+#: - `topics`, `partition_counts`: the order of partitions in arrays is the order of topics.
+#: - `weights`: lag of each partition in records.
+#:
+#: Columns of the analysis, also only of the row `observed`; null if there is nothing to assign:
+#:
+#: - `diagnosis`, `names`, `evidence`: the diagnosis, the members or partitions that it names, and
+#:   the evidence.
+#: - `loss_s`: seconds until retention deletes records that the group has not read; null: never.
+#: - `consumers_wanted`, `consumers_why`: the number of consumers needed, and why.
+#: - `costs`: costs of records, as JSON.
+#: - `decision`, `decision_reason`, `chosen`: `plan` or `no change`, why, and the chosen assignor.
+#: - `capacities`: the known speeds of members.
+#: - `arrival_rates`, `backlog`, `behind_s`: for each partition, arriving records per second,
+#:   backlog in records, and age of the oldest record in the backlog in seconds.
+#: - `capacity_used`: capacity of each member in the forecast, in records per second.
+#: - `statuses`: statuses of the partitions, if the decision is a plan.
 CANDIDATES: Final = pa.schema(
     {
         "snapshot_id": pa.string(),
@@ -73,37 +103,7 @@ CANDIDATES: Final = pa.schema(
         "statuses": pa.list_(pa.string()),
     }
 )
-"""One row per candidate, and a row `observed` for each group's current assignment.
-
-Columns of all rows, besides the figures of `Metrics`:
-
-- `forecast_time_lag_s`: forecast time lag of the worst partition at the policy's horizon.
-- `utilisation`: forecast arrivals of the most utilised member, divided by the member's capacity.
-- `catch_up_s`: seconds until the group is within its objective; null: never.
-- `rack_gb_per_day`, `rack_cost_per_day`: gigabytes per day that consumers fetch from other racks,
-  and their cost; null: unknown or not counted.
-- `owner`: for each partition, the owner as an index into the members of the sample; -1: no owner.
-- `reasons`: the assignor's reasons, each with the index of a partition.
-
-Columns of only the row `observed`:
-
-- `topics`, `partition_counts`: the order of partitions in arrays is the order of topics.
-- `weights`: lag of each partition in records.
-
-Columns of the analysis, also only of the row `observed`; null if there is nothing to assign:
-
-- `diagnosis`, `names`, `evidence`: the diagnosis, the members or partitions that it names, and the
-  evidence.
-- `loss_s`: seconds until retention deletes records that the group has not read; null: never.
-- `consumers_wanted`, `consumers_why`: the number of consumers needed, and why.
-- `costs`: costs of records, as JSON.
-- `decision`, `decision_reason`, `chosen`: `plan` or `no change`, why, and the chosen assignor.
-- `capacities`: the known speeds of members.
-- `arrival_rates`, `backlog`, `behind_s`: for each partition, arriving records per second, backlog
-  in records, and age of the oldest record in the backlog in seconds.
-- `capacity_used`: capacity of each member in the forecast, in records per second.
-- `statuses`: statuses of the partitions, if the decision is a plan.
-"""
+#: One row per group, ordered by task and name: the task, and what earlier analyses have stored.
 QUESTIONS: Final = pa.schema(
     {
         "group": pa.string(),
@@ -113,7 +113,6 @@ QUESTIONS: Final = pa.schema(
         "costs": pa.string(),
     }
 )
-"""One row per group, ordered by task and name: the task, and what earlier analyses have stored."""
 
 #: Number of groups in a batch of rows.
 _AT_ONCE: Final = 200

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from assignors.partitioner import partition_of
 
+#: Topic and partition number.
 Pair = tuple[str, int]
-"""Topic and partition number."""
+#: Maps each topic to partition numbers.
 Partitions = Mapping[str, tuple[int, ...]]
-"""Maps each topic to partition numbers."""
 
 
 def pairs(partitions: Mapping[str, Iterable[int]]) -> Iterator[Pair]:

@@ -23,8 +23,8 @@ from fairlead.domain.analysis.reported_work import MeasuredWork
 from fairlead.domain.analysis.sample_series import Float64, Mask, Places, SampleSeries
 from fairlead.domain.analysis.thresholds import NINE_IN_TEN, WEEK_S
 
+#: Three numbers by topic and partition, as returned by `Costs.intervals` or by `Costs.rows`.
 CostRows = Mapping[str, Mapping[str, Sequence[float]]]
-"""Three numbers by topic and partition, as returned by `Costs.intervals` or by `Costs.rows`."""
 
 #: A cost is used in decisions only if it differs from the usual cost by at least this factor,
 #: because a smaller difference changes no plan.

@@ -56,6 +56,7 @@ class Column(NamedTuple):
     meaning: str
 
 
+#: All columns. Lists with a value per partition are ordered by topic.
 COLUMNS: Final = (
     Column("group", pa.string(), "consumer group"),
     Column(
@@ -96,7 +97,6 @@ COLUMNS: Final = (
     Column("paused", _OFFSETS, "number of paused partitions; 46655: times are unknown"),
     Column("reported_at_ms", _OFFSETS, "time of the report by its clock; milliseconds since 1970"),
 )
-"""All columns. Lists with a value per partition are ordered by topic."""
 SAMPLES: Final = pa.schema([(column.name, column.kind) for column in COLUMNS])
 #: Columns that an analysis reads from a group's earlier samples.
 HISTORY: Final = [

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 #: Type of 32-bit integer columns; the columns of other integers have 64 bits.
 Int32 = Annotated[int, 32]
+#: Schema of the views and functions for people.
 SCHEMA: Final = "fairlead"
-"""Schema of the views and functions for people."""
+#: Schema of the tables and their triggers.
 RAW: Final = "fairlead_raw"
-"""Schema of the tables and their triggers."""
 
 
 def one_of(column: str, values: tuple[str, ...]) -> str:

@@ -28,8 +28,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of
 from fairlead.store.models.plan import KnownGroup, of_plan
 
+#: Kinds of a balance: measured in a snapshot, or predicted for a plan.
 KINDS: Final = ("observed", "predicted")
-"""Kinds of a balance: measured in a snapshot, or predicted for a plan."""
 Count = Annotated[int, mapped_column(Integer, server_default=text("0"))]
 
 

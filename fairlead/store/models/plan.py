@@ -27,10 +27,10 @@ from fairlead.domain.identity import FourEyes as SeenBy
 from fairlead.domain.plan_states import STATES
 from fairlead.store.models.base import Base, Int32, MeasuredBalance, one_of, one_per_group
 
+#: Web actions.
 VERBS: Final = ("approve", "reject", "rollback", "withdraw", "freeze", "unfreeze")
-"""Web actions."""
+#: Outcomes of web actions; `Acted` in `fairlead.store.acts` explains them.
 OUTCOMES: Final = ("done", "agreed", "asked", "refused")
-"""Outcomes of web actions; `Acted` in `fairlead.store.acts` explains them."""
 
 
 class ConsumerGroup(Base):
@@ -44,13 +44,13 @@ class ConsumerGroup(Base):
     )
 
 
+#: A key column whose group must be in the table consumer_group.
 KnownGroup = Annotated[
     str,
     mapped_column(
         ForeignKey(ConsumerGroup.group_id), primary_key=True, comment="The consumer group."
     ),
 ]
-"""A key column whose group must be in the table consumer_group."""
 
 
 class Plan(Base):

@@ -25,8 +25,8 @@ from fairlead.simulation.loop import Cadence, Run, run
 from fairlead.simulation.world import Int32
 from fairlead.surfaces.backtest.recording import Recording
 
+#: In place of an assignor's name: the time lag that was measured at each sample.
 RECORDED: Final = "recorded"
-"""In place of an assignor's name: the time lag that was measured at each sample."""
 
 _SAMPLE_S: Final = 60.0
 
