@@ -447,26 +447,34 @@ def _readers(basis: Basis) -> Mask:
     return readers & ~basis.estimates.silent
 
 
-def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
-    """Return, for each member that is much slower than its peers, the peers' median capacity."""
+def _slow_members(basis: Basis, among: Mask) -> dict[int, tuple[float, float]]:
+    """Return the capacity of each member that is much slower than its peers, and their median.
+
+    Capacities from reports use the most likely costs, even if these are not sure: a member whose
+    partitions are all somewhat expensive is not slow.
+    """
     readers, speeds, found = _readers(basis), basis.estimates.speeds, {}
+    per_s, work = speeds.per_s, basis.observations.work
+    if work is not None:
+        reported = work.speeds(basis.estimates.costs.estimate)[: per_s.size]
+        per_s = np.where(np.isfinite(reported), reported, per_s)
     for member in np.flatnonzero(among & speeds.measured).tolist():
         peers = basis.estimates.peers.of_member(member, readers)
-        usual = median(speeds.per_s[peers]) if peers.size else 0.0
-        if speeds.per_s[member] < SLOW * usual:
-            found[member] = usual
+        usual = median(per_s[peers]) if peers.size else 0.0
+        if per_s[member] < SLOW * usual:
+            found[member] = float(per_s[member]), usual
     return found
 
 
 def _slow(basis: Basis) -> Diagnosis | None:
-    usual, speeds = _slow_members(basis, basis.late), basis.estimates.speeds
-    if not usual:
+    slow = _slow_members(basis, basis.late)
+    if not slow:
         return None
-    slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
+    slowest = min(slow, key=lambda member: slow[member][0])
     arrivals = basis.outlook.by_member(basis.outlook.arrivals, basis.owner)
     does, peers_do, arrive = (
         rate(basis.outlook.in_records(float(per_s), basis.owner == slowest))
-        for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
+        for per_s in (*slow[slowest], arrivals[slowest])
     )
     doubt, work = "", basis.observations.work
     if work is None or not work.reporting[slowest]:
@@ -476,7 +484,7 @@ def _slow(basis: Basis) -> Diagnosis | None:
         )
     return Diagnosis(
         "slow member",
-        tuple(basis.problem.members[member] for member in usual),
+        tuple(basis.problem.members[member] for member in slow),
         f"{basis.problem.members[slowest]} can process {does}, and its peers {peers_do}; "
         f"{arrive} arrive in the partitions of {basis.problem.members[slowest]}.{doubt}",
     )
