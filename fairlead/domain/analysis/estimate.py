@@ -38,8 +38,8 @@ class Estimates:
     costs: Costs
     #: Findings from commits; `consumed` is weighted by costs.
     commits: Commits
-    #: Maps member names to capacities, in cost-weighted records a second, to be remembered for the
-    #: next analysis.
+    #: Member name to capacity, in cost-weighted records a second, to be remembered for the next
+    #: analysis.
     known: Mapping[str, Capacity]
     #: Assumed capacity of each member, in cost-weighted records a second.
     speeds: Speeds
@@ -109,12 +109,10 @@ def _capacities(
     capacities, now = observed_capacities(observations.recent, commits), question.series.now
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)
-        for place in np.flatnonzero(np.isfinite(per_s)).tolist():
-            name = observations.series.members[place]
-            seen = capacities.get(name)
-            # Whatever it reports, a member can process at least what its commits show.
-            least = seen.records_per_s if seen and not seen.measured else 0.0
-            capacities[name] = Capacity(max(float(per_s[place]), least), measured=True, at=now)
+        capacities |= {
+            observations.series.members[place]: Capacity(float(per_s[place]), measured=True, at=now)
+            for place in np.flatnonzero(np.isfinite(per_s)).tolist()
+        }
     return remembered(question.capacities, capacities, now)
 
 
