@@ -133,6 +133,22 @@ def reports(line: Line, number: int) -> Any:
     return line["snapshots"][number]["reports"]
 
 
+def flush(line: Line, team: Team) -> None:
+    """Count a consumer's time for each 500 of its records as the time of a single record."""
+    rng, each_s = np.random.default_rng(0), 500 * team.seconds
+    flushed = np.zeros(team.partitions)
+    done = np.zeros(team.consumers)
+    for number in range(len(line["snapshots"])):
+        rows = reports(line, number)["partitions"]["t"]
+        counts = np.bincount(team.owner, [row["records"] for row in rows])
+        for consumer in range(team.consumers):
+            while counts[consumer] - done[consumer] >= 500:
+                flushed[rng.choice(np.flatnonzero(team.owner == consumer))] += 1
+                done[consumer] += 500
+        for row, flushes in zip(rows, flushed.tolist(), strict=True):
+            row["busy_s"], row["busy_squares_s2"] = flushes * each_s, flushes * each_s**2
+
+
 @pytest.mark.parametrize("spread", [0.3, 2.0])
 def test_intervals_contain_the_true_mean_nine_times_in_ten(spread: float) -> None:
     """After two samples, 85 to 95 % of the intervals contain the true mean time per record.
@@ -187,6 +203,15 @@ def test_capacities_are_known_from_reports_without_lag() -> None:
     assert answer["forecast"]["kept"]["utilisation"] == pytest.approx(0.6, rel=0.1)
 
 
+def test_capacities_are_known_although_consumers_flush() -> None:
+    """Reports show capacities even if all time is spent on one record in 500."""
+    team = Team(utilisation=0.6, seconds=0.02)
+    line = team.line(30)
+    flush(line, team)
+    speeds = [row["records_per_s"] for row in answer_question(line)["capacities"].values()]
+    assert speeds == pytest.approx([50.0] * 3, rel=0.25)
+
+
 def test_capacities_count_offsets_but_no_skipped_ones() -> None:
     """Capacities are in offsets a second: offsets without a record count, skipped records do not.
 
@@ -224,11 +249,22 @@ def test_mean_time_counts_from_its_last_change() -> None:
     assert values == pytest.approx([0.0012] * 18, rel=0.1)
 
 
-@pytest.mark.parametrize("number", [10, 19])
-def test_no_consumer_is_slow_by_chance(number: int) -> None:
-    """Diagnoses are right if consumers flush rarely and the partitions' costs differ.
+@pytest.mark.parametrize("last", [0.4, 1.6])
+def test_interval_covers_times_that_change_every_minute(last: float) -> None:
+    """If the time per record changes every minute, the newest minute's mean is not taken for true.
 
-    Two groups are tested, one of which is unbalanced.
+    The interval contains the mean over all minutes, or the mean is unknown.
+    """
+    line = Team(utilisation=0.4).line(30, lambda number: (last, 2.0 - last)[number % 2 == 0])
+    known = answer_question(line)["seconds_per_record"]["t"]
+    assert [its for its in known if its and not its[0] <= 0.004 <= its[2]] == []
+
+
+@pytest.mark.parametrize("number", [10, 19, 108, 154])
+def test_no_consumer_is_slow_by_chance(number: int) -> None:
+    """Diagnoses are right if consumers flush rarely, partitions' costs differ, or reports lie.
+
+    Two of the groups are unbalanced.
     """
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
