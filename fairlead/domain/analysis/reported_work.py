@@ -330,12 +330,14 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])
         counts = np.maximum((earlier.records, newest.records), 1.0)
         enough = counts.min(axis=0) >= _LEAST_RECORDS
-        slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
+        ratio = _ratio_of_all(earlier, newest, member, enough)
+        slower = max(slower, ratio)
         # Use the larger of the two spreads. Without a change, both should be equal. But among a few
         # records, there may be none of the rare records that take long.
         spread_s = np.maximum(earlier.spread_s, newest.spread_s)
         error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
+        changed |= ratio > 1.0  # all consumers became slower
         work[:, :-steps, changed] = 0.0
     return _Means.of(work), slower
 
