@@ -296,8 +296,8 @@ class _Means(NamedTuple):
     def of(cls, work: Float64) -> "_Means":
         """Return the means. `work` has records, seconds and squares of S steps, (3, S, K).
 
-        If the means of single steps differ by more than the times of single records explain, the
-        standard error is computed from the steps, because records of one step are then alike.
+        If the means of steps differ more than the spread of single records explains, the standard
+        error is computed from the means of steps.
         """
         records, seconds, squares = work.sum(axis=1)
         count = np.maximum(records, 1.0)
@@ -305,7 +305,7 @@ class _Means(NamedTuple):
         variance = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
         apart = ((work[1] - work[0] * mean_s) ** 2 / np.maximum(work[0], 1.0)).sum(axis=0)
         steps = np.maximum((work[0] > 0).sum(axis=0) - 1, 0)
-        # A few steps may differ by chance: weigh in as many steps that do not.
+        # A few steps may differ by chance, so `STEPS` more steps without differences are assumed.
         variance = np.maximum(variance, (apart + STEPS * variance) / (steps + STEPS))
         error_s = np.hypot(np.sqrt(variance / count), _ROUNDING_S / count)
         error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)

@@ -95,7 +95,7 @@ def start(broker: SecuredBroker, client: str, user: str, topic: str, named: dict
         return AiokafkaMember(
             lambda: aiokafka.PlanConsumer(topic, **broker.aiokafka(user), **named)
         )
-    names = {"group.id": named["group_id"], "client.id": named["client_id"]}
+    names = {"group.id": named["group_id"], "client.id": named["client_id"], "log_level": 0}
     settings = broker.librdkafka(user) | names
     return ConfluentMember(PlanConsumer(settings), [topic])
 
