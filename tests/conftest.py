@@ -71,8 +71,7 @@ TOGETHER = {
     "three brokers": {"three_brokers"},
     "secured broker": {"secured"},
 }
-#: Racks of `three_brokers`. AWARE: numbers of brokers that support plan follower fetching
-#: (KIP-392).
+#: Racks of `three_brokers`. AWARE: numbers of brokers that support follower fetching (KIP-392).
 RACKS = ("r1", "r2", "r3")
 AWARE = (2, 3)
 RACKED = [
