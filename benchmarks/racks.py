@@ -285,7 +285,7 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan that gives the group with plans the same assignment as the group `uniform`.
+    """Return a plan by which the group `FOLLOWING` gets the same assignment as `uniform`.
 
     `owned` maps a member's name to its partitions in `uniform`. The groups' members have equal
     names, and each group has its own copies of the topics.

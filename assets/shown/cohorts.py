@@ -38,7 +38,7 @@ def materialized(
     context
         The step's context.
     groups
-        The groups of the run, the one that needs attention most first.
+        The groups of the run, most urgent first.
     settings
         The settings; their policies define the cohort of each group.
     describe

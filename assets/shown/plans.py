@@ -166,8 +166,8 @@ def _plan(detail: Detail, web: WebSettings) -> dict[str, Any]:
     plan, predicted = detail.plan, detail.predicted
     since = f"since {plan.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return {
-        "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; no "
-        f"assignment's most loaded consumer is below {int(predicted['lag_lower_bound']):,} records",
+        "cost": f"partitions: {predicted['moved']:,} moved, {predicted['placed']:,} placed; in "
+        f"any assignment, a consumer has {int(predicted['lag_lower_bound']):,} records or more",
         "policy": detail.policy or f"version {plan.version} is {plan.state} {since}",
         "state": plan.state,
         "review": details(

@@ -66,7 +66,7 @@ class Figure:
 _ALL: Final = (
     # Forecasts for a group. The first three are also computed for candidates.
     Figure("forecast_time_lag_s", "Forecast lag", "seconds",
-        "How far behind the worst partition is forecast to be at the policy's horizon."),
+        "Forecast time lag of the worst partition at the policy's horizon."),
     Figure("utilisation", "Most utilised consumer", "share",
         "Arrival rate of the most utilised consumer, as a share of its capacity; above 1, its "
         "lag grows."),
@@ -128,7 +128,7 @@ _ALL: Final = (
         "Share of one consumer's time that the arriving records take: arrival rate times time per "
         "record."),
     Figure("capacity_share", "Share of capacity", "share",
-        "Share of the consumer's capacity that the records arriving in a partition take."),
+        "Share of the consumer's capacity that the arriving records of a partition need."),
     Figure("busy", "Busy", "share",
         "Share of time in which a consumer did not wait for records, as reported over the last "
         "hour."),

@@ -190,10 +190,10 @@ def _why_kept(
 
 
 def _needless(published: StoredPlan, draft: PlanDraft, policy: Policy) -> str:
-    """Return why the draft is dropped, if the group does not follow its published plan.
+    """Return the reason to drop the draft, or "" to keep it.
 
-    "" if the draft is kept. It is kept, for example, if the group follows its plan completely,
-    because the analysis has compared the draft with the plan already.
+    A draft can only be dropped if the group does not follow its published plan completely. If the
+    group does, the analysis has already compared the draft with this plan.
     """
     plan = _document_that_fits(published, draft)
     if plan is None:

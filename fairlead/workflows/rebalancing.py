@@ -21,8 +21,8 @@ from fairlead.wire.document import PlanDocument
 from fairlead.wire.fit import fit
 from fairlead.wire.members import member_names
 
-#: Seconds for which the first, second and third rebalance trigger stay in a group. Together they
-#: stay 11 s: the broker waits 1 s between assignments, and heartbeats are 5 s apart. When a trigger
+#: Seconds for which each of the three rebalance triggers stays in a group. Together they stay
+#: 11 s: the broker waits 1 s between assignments, and heartbeats are 5 s apart. When a trigger
 #: joins, the broker assigns again, but it may not have read the plan yet. So the first two leave
 #: soon, and the next one joins.
 STAYS_S: Final = (1.5, 2.5, 7.0)

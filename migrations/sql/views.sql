@@ -255,7 +255,7 @@ COMMENT ON COLUMN fairlead.partition_work.arrival_rate IS 'Records written a sec
 COMMENT ON COLUMN fairlead.partition_work.time_share IS
     'Share of one consumer''s time that the arriving records take: arrival rate times time per record.';
 COMMENT ON COLUMN fairlead.partition_work.capacity_share IS
-    'Share of the consumer''s capacity that the records arriving in a partition take.';
+    'Share of the consumer''s capacity that the arriving records of a partition need.';
 
 
 CREATE VIEW fairlead.diagnosis_history AS

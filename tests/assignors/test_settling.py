@@ -1,4 +1,4 @@
-"""Settling exchanges partitions to reduce cross-rack reads, without more load or moves."""
+"""`settling` swaps partitions to reduce cross-rack reads, without more load or moves."""
 
 import itertools
 import random

@@ -110,8 +110,8 @@ class MeasuredWork:
     #: Partition and consumer of each pair, intp.
     partition: Places
     member: Places
-    #: Since the seconds per record last changed: number of records, mean seconds per record, and
-    #: the relative standard error of this mean.
+    #: Number of records, their mean seconds, and the relative standard error of this mean. If the
+    #: seconds per record have changed, all three are from after the last change.
     records: Float64
     mean_s: Float64
     error: Float64

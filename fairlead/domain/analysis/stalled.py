@@ -142,7 +142,7 @@ def _since(series: SampleSeries, seconds: Float64 | float) -> Places:
 
 
 def newest_steps(series: SampleSeries) -> int:
-    """Return the number of newest steps in which a partition must fall behind to be throttled."""
+    """Return how many newest steps show whether a partition is throttled."""
     return max(len(series) - 1 - int(_since(series, STUCK_S - 2e-6)), STEPS)
 
 

@@ -61,7 +61,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     if settings.get("group.instance.id"):
         raise ConfigurationError(
             "PlanConsumer: group.instance.id is set, but members agree on a plan only in a new "
-            "generation, and a static member can be replaced without a new one. Set only client.id"
+            "generation, and replacing a static member need not start one. Set only client.id"
         )
     strategy = settings.setdefault("partition.assignment.strategy", "range")
     if strategy != "range":

@@ -121,7 +121,7 @@ class FollowerState:
     clock
         The time source.
     undecided
-        What the status contains during a rebalance: no plan version, and the reason.
+        Plan version (None) and reason in the status during a rebalance.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:

@@ -80,8 +80,8 @@ def print_table(
     rows
         Each maps keys to values; numbers are aligned right.
     columns
-        Maps keys to headings, or lists only keys; in the order of the columns. Without a heading,
-        a column gets the label of the figure that has the key as its name, otherwise the key.
+        Keys in the order of the columns, or a map from keys to headings. A key without a heading
+        gets the label of the figure with this name or, if there is none, the key as its heading.
     title
         Heading of the table.
     stderr

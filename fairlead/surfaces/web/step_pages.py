@@ -1,4 +1,4 @@
-"""Texts of two pages: before a step, with the step's effects, and after it, with the result.
+"""Texts of the page before a step, which shows the effects, and of the page with the result.
 
 Belongs here: the texts of each step. Belongs elsewhere: who acts (`identity`), the form (`forms`),
 or carrying out a step (`acting`).

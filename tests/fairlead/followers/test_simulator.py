@@ -218,7 +218,7 @@ def test_plans_of_a_recreated_or_larger_topic_are_adopted(fault: str) -> None:
 
 
 def test_plan_is_followed_again_after_its_lease_is_renewed() -> None:
-    """The group uses `range` after the plan expires, and the plan after its lease is renewed."""
+    """After its plan expires, the group uses `range`; after a renewal, it uses the plan again."""
     world = settled("a", "b")
     world.lease_until = world.clock.utc() - SKEW
     happen(world, Action(world.time, "publish"))

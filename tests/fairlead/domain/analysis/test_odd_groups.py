@@ -446,7 +446,7 @@ def held(
     until
         Number of the first sample after the end of the transaction.
     short
-        Number of records before the transaction that the group has not read.
+        Number of unread records before the transaction.
     marker
         Number of offsets taken by the marker of the previous transaction.
     """
