@@ -12,7 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -230,10 +237,19 @@ class Cluster:
         assert self._producer.flush(PATIENCE_S) == 0
 
 
+class MemberEndedError(Exception):
+    """A static member was ended by librdkafka, because the broker was slow.
+
+    If the broker answers a heartbeat later than after `group.consumer.heartbeat.interval.ms`,
+    librdkafka may join again while the broker still counts the member. Kafka then refuses its
+    `group.instance.id`, and librdkafka gives up.
+    """
+
+
 class Plain:
     """A plain consumer on a thread, with the assignor `fairlead`; records revoked partitions.
 
-    A static member keeps its partitions while it is stopped.
+    A static member keeps its partitions while it is stopped. `ended`: see `MemberEndedError`.
     """
 
     def __init__(
@@ -242,6 +258,7 @@ class Plain:
         self.name = name
         self.owned: set[int] = set()
         self.revoked: list[int] = []
+        self.ended = False
         self._topic = topic
         self._stopping = threading.Event()
         self._consumer = Consumer(
@@ -252,7 +269,8 @@ class Plain:
                 "group.remote.assignor": "fairlead",
                 "client.id": name,
                 "auto.offset.reset": "earliest",
-                "log_level": 2,
+                "log_level": 0,
+                "error_cb": self._note,
                 **({"group.instance.id": name} if static else {}),
             }
         )
@@ -271,6 +289,9 @@ class Plain:
         while not self._stopping.is_set():
             self._consumer.poll(0.05)
         self._consumer.close()
+
+    def _note(self, error: KafkaError) -> None:
+        self.ended = self.ended or error.code() == KafkaError._FATAL
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)
@@ -323,6 +344,8 @@ class Group:
 
     def owned(self) -> dict[str, list[int]]:
         """Return the partitions of each member."""
+        if any(member.ended for member in self.members.values()):
+            raise MemberEndedError
         return {name: sorted(member.owned) for name, member in self.members.items()}
 
     def whole(self) -> bool:
