@@ -92,12 +92,14 @@ class Costs:
 
         New estimates are computed with the help of remembered costs. A remembered cost that is
         older than all samples of `series` is kept unless the new estimate contradicts the cost.
-        Otherwise, the cost is replaced if it is unknown or the new estimate is precise enough.
+        Otherwise, the cost is replaced if it is unknown, or if the new estimate is precise enough
+        or surely contradicts the cost.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))
         settled = (self.at[partitions] < series.at[0]) & (apart <= SURE * old)
         better = ~np.isfinite(old) | (~settled & (deviation <= np.maximum(old, KNOWN)))
+        better |= apart > SURE * np.hypot(np.where(np.isfinite(old), old, 0.0), deviation)
         chosen = partitions[better]
         estimate, error, at = self.estimate.copy(), self.deviation.copy(), self.at.copy()
         estimate[chosen] = np.exp(logarithm[better]).clip(_LEAST, _MOST)

@@ -121,7 +121,7 @@ class MeasuredWork:
     #: transaction markers or aborted transactions left offsets without a record.
     offsets_per_record: Float64
     #: Time that each consumer did not wait for records: as a share of its time (NaN: unknown), and
-    #: in seconds.
+    #: in seconds. The seconds are reduced by the share of records without a valid report.
     busy: Float64
     busy_s: Float64
     #: Share of its time that each consumer waited for records in the newest steps; 0: unknown.
@@ -398,6 +398,7 @@ class _Steps:
         self.counts: Mask = valid & (records > 0)
         #: Number of offsets by which the commits advanced in each step, of shape (S, P).
         self.offsets = np.where(known, advance, records)
+        self._advance = np.where(known, advance, 0.0)
         #: How often counters grew by an impossible amount.
         self.ignored = int((linked & ~valid).sum())
 
@@ -405,6 +406,15 @@ class _Steps:
         sums = np.zeros(self._counters.shape[1:])
         np.add.at(sums, (valid.nonzero()[0], self.by[valid]), values[valid])
         return sums
+
+    def _covered(self) -> Float64:
+        """Return the share of each consumer's committed offsets that valid reports cover, (M,)."""
+        owner = self._series.owner[1:]
+        own = (owner >= 0) & self._alive[np.arange(len(owner))[:, None], owner]
+        total = np.bincount(owner[own], self._advance[own], self._alive.shape[1])
+        reported = self._by_consumer(self._advance, self.counts).sum(axis=0)
+        covered: Float64 = np.minimum(reported / np.maximum(total, 1e-9), 1.0)
+        return covered
 
     def busy(self) -> tuple[Float64, Float64, Float64]:
         """Return the three attributes `busy`, `busy_s` and `waiting` of `MeasuredWork`."""
@@ -427,7 +437,7 @@ class _Steps:
         shows = known & (recent_s >= _COVERED * self._series.seconds[newest].sum())
         return (
             np.where(known, 1.0 - waiting / np.maximum(elapsed, 1e-9), np.nan),
-            elapsed - waiting,
+            (elapsed - waiting) * self._covered(),
             np.where(shows, waited_s / np.maximum(recent_s, 1e-9), 0.0),
         )
 
