@@ -86,20 +86,26 @@ class Costs:
         return cls(np.where(surely, estimate, 1.0), estimate, deviation, at)
 
     def with_estimates(
-        self, partitions: Places, logarithm: Float64, deviation: Float64, series: SampleSeries
+        self,
+        partitions: Places,
+        logarithm: Float64,
+        deviation: Float64,
+        series: SampleSeries,
+        *,
+        reported: bool = False,
     ) -> "Costs":
         """Return these remembered costs, updated by new estimates for some partitions.
 
         New estimates are computed with the help of remembered costs. A remembered cost that is
         older than all samples of `series` is kept unless the new estimate contradicts the cost.
         Otherwise, the cost is replaced if it is unknown, or if the new estimate is precise enough
-        or surely contradicts the cost.
+        or is from reports and surely contradicts the cost.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))
         settled = (self.at[partitions] < series.at[0]) & (apart <= SURE * old)
         better = ~np.isfinite(old) | (~settled & (deviation <= np.maximum(old, KNOWN)))
-        better |= apart > SURE * np.hypot(np.where(np.isfinite(old), old, 0.0), deviation)
+        better |= reported & (apart > SURE * np.hypot(np.minimum(old, _MOST), deviation))
         chosen = partitions[better]
         estimate, error, at = self.estimate.copy(), self.deviation.copy(), self.at.copy()
         estimate[chosen] = np.exp(logarithm[better]).clip(_LEAST, _MOST)
@@ -240,7 +246,7 @@ def reported_costs(
     variance = covariance.diagonal() - 2.0 * usual + float(usual @ (work_of / work_of.sum()))
     variance[-1] = 0.0
     deviation = np.sqrt((1.0 + np.bincount(pair, weight * variance[member])) / total)
-    return before.with_estimates(read, relative, deviation, series)
+    return before.with_estimates(read, relative, deviation, series, reported=True)
 
 
 def weighted_median(values: Float64, weights: Float64) -> float:
