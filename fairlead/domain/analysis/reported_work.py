@@ -144,11 +144,8 @@ class MeasuredWork:
     @property
     def known(self) -> Mask:
         """Whether the mean of each pair is known precisely enough, bool of shape (K,)."""
-        return (
-            (self.records >= _LEAST_RECORDS)
-            & (_width(self.error) ** 2 <= _WIDE)
-            & (self.mean_s >= _LEAST_S)
-        )
+        precise = _width(self.error) ** 2 <= _WIDE
+        return (self.records >= _LEAST_RECORDS) & precise & (self.mean_s >= _LEAST_S)
 
     @property
     def interval(self) -> tuple[Float64, Float64]:
@@ -339,7 +336,20 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
         changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
         changed |= ratio > 1.0  # all consumers became slower
         work[:, :-steps, changed] = 0.0
-    return _Means.of(work), slower
+    return _pooled(_Means.of(work), member), slower
+
+
+def _pooled(means: _Means, member: Places) -> _Means:
+    """Return the means with larger errors for partitions whose records seem to differ little.
+
+    The spread of a partition's records is at least the average of its consumer's partitions: rare
+    records that take long, such as those with a flush, may only have been in other partitions.
+    """
+    count = np.where(means.records > 1, means.records, 0.0)
+    spread2 = np.where(means.records > 1, means.error**2 * count, 0.0)
+    usual2 = quotient(np.bincount(member, spread2 * count), np.bincount(member, count), 0.0)
+    error = np.sqrt(np.maximum(spread2, usual2[member]) / np.maximum(count, 1.0))
+    return means._replace(error=np.where(count > 0, error, means.error))
 
 
 def _ratio_of_all(earlier: _Means, newest: _Means, member: Places, chosen: Mask) -> float:

@@ -162,9 +162,7 @@ class GroupSample(_Sample, Base):
     __table_args__ = ({"postgresql_partition_by": "RANGE (sampled_at)"},)
 
     group_id: Mapped[str] = mapped_column(primary_key=True, comment="The consumer group.")
-    sampled_at: Mapped[datetime] = mapped_column(
-        primary_key=True, comment="When the group was sampled."
-    )
+    sampled_at: Mapped[datetime] = mapped_column(primary_key=True, comment="Time of the sample.")
 
 
 class GroupSampleLast(_Sample, Base):
