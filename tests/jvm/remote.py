@@ -12,14 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
 import numpy as np
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicCollection,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -269,8 +262,7 @@ class Plain:
                 "group.remote.assignor": "fairlead",
                 "client.id": name,
                 "auto.offset.reset": "earliest",
-                "log_level": 0,
-                "error_cb": self._note,
+                "log_level": 2,
                 **({"group.instance.id": name} if static else {}),
             }
         )
@@ -287,11 +279,10 @@ class Plain:
     def _run(self) -> None:
         self._consumer.subscribe([self._topic], on_assign=self._assign, on_revoke=self._revoke)
         while not self._stopping.is_set():
-            self._consumer.poll(0.05)
+            message = self._consumer.poll(0.05)
+            error = message.error() if message is not None else None
+            self.ended = self.ended or (error is not None and "instance ID" in error.str())
         self._consumer.close()
-
-    def _note(self, error: KafkaError) -> None:
-        self.ended = self.ended or error.code() == KafkaError._FATAL
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.incremental_assign(partitions)

@@ -89,7 +89,7 @@ def test_nothing_moves_without_rights_or_topic(
 ) -> None:
     """Members keep partitions, even after a restart, and follow plans once the right is back."""
     allow(Cluster(broker), AclOperation.DESCRIBE)
-    for attempt in range(20):
+    for attempt in range(3):
         cluster = Cluster(broker)
         allow(cluster, AclOperation.READ)
         for topic in {PLANS, MEMBERS} - cluster.admin.list_topics(timeout=PATIENCE_S).topics.keys():

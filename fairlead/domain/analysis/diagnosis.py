@@ -1,4 +1,4 @@
-"""Fourth step of the analysis: the problem of a group, with names and evidence.
+"""Fourth step of the analysis: what is wrong with a group, with names and evidence.
 
 Belongs here: the definitions of diagnoses and their order. Belongs elsewhere: the figures
 (`estimate`, `forecast`), and whether a plan would help (`decide`).
@@ -107,11 +107,11 @@ class Basis:
         return self.problem.partition_label(index)
 
     def partitions(self, chosen: Mask) -> tuple[str, ...]:
-        """Return the names of the chosen partitions; `chosen` is bool of shape (P,)."""
+        """Return the names of the chosen partitions; `chosen`: bool of shape (P,)."""
         return tuple(self.partition(index) for index in np.flatnonzero(chosen).tolist())
 
     def members(self, chosen: Mask) -> tuple[str, ...]:
-        """Return the names of the chosen members; `chosen` is bool of shape (M,)."""
+        """Return the names of the chosen members; `chosen`: bool of shape (M,)."""
         return tuple(self.problem.members[index] for index in np.flatnonzero(chosen).tolist())
 
 
@@ -447,44 +447,36 @@ def _readers(basis: Basis) -> Mask:
     return readers & ~basis.estimates.silent
 
 
-def _slow_members(basis: Basis, among: Mask) -> dict[int, tuple[float, float]]:
-    """Return the capacity of each member that is much slower than its peers, and their median.
-
-    Capacities from reports use the most likely costs, even if these are not sure: a member whose
-    partitions are all somewhat expensive is not slow.
-    """
+def _slow_members(basis: Basis, among: Mask) -> dict[int, float]:
+    """Return, for each member that is much slower than its peers, the peers' median capacity."""
     readers, speeds, found = _readers(basis), basis.estimates.speeds, {}
-    per_s, work = speeds.per_s, basis.observations.work
-    if work is not None:
-        reported = work.speeds(basis.estimates.costs.estimate)[: per_s.size]
-        per_s = np.where(np.isfinite(reported), reported, per_s)
     for member in np.flatnonzero(among & speeds.measured).tolist():
         peers = basis.estimates.peers.of_member(member, readers)
-        usual = median(per_s[peers]) if peers.size else 0.0
-        if per_s[member] < SLOW * usual:
-            found[member] = float(per_s[member]), usual
+        usual = median(speeds.per_s[peers]) if peers.size else 0.0
+        if speeds.per_s[member] < SLOW * usual:
+            found[member] = usual
     return found
 
 
 def _slow(basis: Basis) -> Diagnosis | None:
-    slow = _slow_members(basis, basis.late)
-    if not slow:
+    usual, speeds = _slow_members(basis, basis.late), basis.estimates.speeds
+    if not usual:
         return None
-    slowest = min(slow, key=lambda member: slow[member][0])
+    slowest = min(usual, key=lambda member: float(speeds.per_s[member]))
     arrivals = basis.outlook.by_member(basis.outlook.arrivals, basis.owner)
     does, peers_do, arrive = (
         rate(basis.outlook.in_records(float(per_s), basis.owner == slowest))
-        for per_s in (*slow[slowest], arrivals[slowest])
+        for per_s in (speeds.per_s[slowest], usual[slowest], arrivals[slowest])
     )
     doubt, work = "", basis.observations.work
-    if work is None or not work.reporting[slowest]:
+    if work is None or np.isnan(work.speeds(basis.estimates.costs.value)[slowest]):
         doubt = (
             " Either it is slow, or its records are expensive: consumers that report processing "
             "times would show which."
         )
     return Diagnosis(
         "slow member",
-        tuple(basis.problem.members[member] for member in slow),
+        tuple(basis.problem.members[member] for member in usual),
         f"{basis.problem.members[slowest]} can process {does}, and its peers {peers_do}; "
         f"{arrive} arrive in the partitions of {basis.problem.members[slowest]}.{doubt}",
     )

@@ -121,9 +121,11 @@ class MeasuredWork:
     #: transaction markers or aborted transactions left offsets without a record.
     offsets_per_record: Float64
     #: Time that each consumer did not wait for records: as a share of its time (NaN: unknown), and
-    #: in seconds. The seconds are reduced by the share of records without a valid report.
+    #: in seconds.
     busy: Float64
     busy_s: Float64
+    #: Share of each consumer's committed offsets that valid reports cover.
+    covered: Float64
     #: Share of its time that each consumer waited for records in the newest steps; 0: unknown.
     waiting: Float64
     #: Whether each consumer has a report in the last sample, bool.
@@ -204,7 +206,8 @@ class MeasuredWork:
         seconds = self.records * self.mean_s
         in_records = self._by_member(seconds)
         error = quotient(np.sqrt(self._by_member((seconds * self.error) ** 2)), in_records, np.inf)
-        share = np.minimum(self._by_member(self.seconds) / np.maximum(self.busy_s, 1e-9), 1.0)
+        busy_s = np.maximum(self.busy_s * self.covered, 1e-9)
+        share = np.minimum(self._by_member(self.seconds) / busy_s, 1.0)
         known = (share >= _KNOWN_SHARE) & (_width(error) ** 2 <= _WIDE)
         known &= in_records >= _LEAST_S * self._by_member(self.records)
         offsets = self._by_member(self.records * self.offsets_per_record * costs[self.partition])
@@ -260,6 +263,7 @@ def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
         offsets_per_record=_offsets_per_record(offsets, work[0]),
         busy=busy,
         busy_s=busy_s,
+        covered=steps.covered(),
         waiting=waiting,
         reporting=(reports.token[-1] >= 0),
         slower=slower,
@@ -300,10 +304,12 @@ class _Means(NamedTuple):
         count = np.maximum(records, 1.0)
         mean_s = seconds / count
         variance = np.maximum(squares - seconds * mean_s, 0.0) / np.maximum(count - 1.0, 1.0)
-        apart = ((work[1] - work[0] * mean_s) ** 2 / np.maximum(work[0], 1.0)).sum(axis=0)
-        steps = np.maximum((work[0] > 0).sum(axis=0) - 1, 0)
+        # Compare consecutive steps, because a single change should count only once.
+        means = quotient(work[1], work[0], 0.0)
+        weight = quotient(work[0, 1:] * work[0, :-1], work[0, 1:] + work[0, :-1], 0.0)
+        apart, pairs = (weight * np.diff(means, axis=0) ** 2).sum(axis=0), (weight > 0).sum(axis=0)
         # A few steps may differ by chance, so `STEPS` more steps without differences are assumed.
-        variance = np.maximum(variance, (apart + STEPS * variance) / (steps + STEPS))
+        variance = np.maximum(variance, (apart + STEPS * variance) / (pairs + STEPS))
         error_s = np.hypot(np.sqrt(variance / count), _ROUNDING_S / count)
         error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)
         return cls(records, mean_s, error)
@@ -318,24 +324,29 @@ class _Means(NamedTuple):
 def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     """Return the means since the last change of each pair, and `MeasuredWork.slower`.
 
-    The newest 32 steps are compared with the earlier steps, then the newest 16, and so on. If there
-    is a change, the steps before it are left out of further comparisons, so that the last of
-    several changes is found. `work`: records, seconds and squares, float64 of shape (3, S, K).
+    The newest steps of several numbers are compared with the earlier steps. The steps before the
+    clearest change are left out, and the rest is compared again, until there is no change. `work`:
+    records, seconds and squares, float64 of shape (3, S, K).
     """
     work, slower = work.copy(), 1.0
-    for steps in (count for count in _NEWEST if count < work.shape[1]):
-        earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])
-        counts = np.maximum((earlier.records, newest.records), 1.0)
-        enough = counts.min(axis=0) >= _LEAST_RECORDS
-        ratio = _ratio_of_all(earlier, newest, member, enough)
-        slower = max(slower, ratio)
-        # Use the larger of the two spreads. Without a change, both should be equal. But among a few
-        # records, there may be none of the rare records that take long.
-        spread_s = np.maximum(earlier.spread_s, newest.spread_s)
-        error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
-        changed = enough & (np.abs(newest.seconds - earlier.seconds) > DEVIATIONS * error_s)
-        changed |= ratio > 1.0  # all consumers became slower
-        work[:, :-steps, changed] = 0.0
+    for _ in _NEWEST:
+        clearest, since = np.full(member.size, DEVIATIONS), np.zeros(member.size, np.intp)
+        for steps in (count for count in _NEWEST if count < work.shape[1]):
+            earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])
+            counts = np.maximum((earlier.records, newest.records), 1.0)
+            enough = counts.min(axis=0) >= _LEAST_RECORDS
+            slower = max(slower, _ratio_of_all(earlier, newest, member, enough))
+            # Use the larger of the two spreads. Without a change, both should be equal. But among a
+            # few records, there may be none of the rare records that take long.
+            spread_s = np.maximum(earlier.spread_s, newest.spread_s)
+            error_s = np.maximum(spread_s * np.sqrt((1.0 / counts).sum(axis=0)), 1e-12)
+            apart = np.where(enough, np.abs(newest.seconds - earlier.seconds) / error_s, 0.0)
+            clearer = apart > clearest
+            clearest, since = np.where(clearer, apart, clearest), np.where(clearer, steps, since)
+        if not since.any():
+            break
+        places = np.arange(work.shape[1])[:, None]
+        work[:, (since > 0) & (places < work.shape[1] - since)] = 0.0
     return _pooled(_Means.of(work), member), slower
 
 
@@ -345,8 +356,8 @@ def _pooled(means: _Means, member: Places) -> _Means:
     The spread of a partition's records is at least the average of its consumer's partitions: rare
     records that take long, such as those with a flush, may only have been in other partitions.
     """
-    count = np.where(means.records > 1, means.records, 0.0)
-    spread2 = np.where(means.records > 1, means.error**2 * count, 0.0)
+    count = np.where((means.records > 1) & (means.seconds > 0.0), means.records, 0.0)
+    spread2 = np.where(count > 0, means.error**2 * count, 0.0)
     usual2 = quotient(np.bincount(member, spread2 * count), np.bincount(member, count), 0.0)
     error = np.sqrt(np.maximum(spread2, usual2[member]) / np.maximum(count, 1.0))
     return means._replace(error=np.where(count > 0, error, means.error))
@@ -417,14 +428,13 @@ class _Steps:
         np.add.at(sums, (valid.nonzero()[0], self.by[valid]), values[valid])
         return sums
 
-    def _covered(self) -> Float64:
-        """Return the share of each consumer's committed offsets that valid reports cover, (M,)."""
+    def covered(self) -> Float64:
+        """Return the attribute `covered` of `MeasuredWork`."""
         owner = self._series.owner[1:]
         own = (owner >= 0) & self._alive[np.arange(len(owner))[:, None], owner]
         total = np.bincount(owner[own], self._advance[own], self._alive.shape[1])
-        reported = self._by_consumer(self._advance, self.counts).sum(axis=0)
-        covered: Float64 = np.minimum(reported / np.maximum(total, 1e-9), 1.0)
-        return covered
+        covered = quotient(self._by_consumer(self._advance, self._valid).sum(axis=0), total, 1.0)
+        return np.minimum(covered, 1.0)
 
     def busy(self) -> tuple[Float64, Float64, Float64]:
         """Return the three attributes `busy`, `busy_s` and `waiting` of `MeasuredWork`."""
@@ -447,7 +457,7 @@ class _Steps:
         shows = known & (recent_s >= _COVERED * self._series.seconds[newest].sum())
         return (
             np.where(known, 1.0 - waiting / np.maximum(elapsed, 1e-9), np.nan),
-            (elapsed - waiting) * self._covered(),
+            elapsed - waiting,
             np.where(shows, waited_s / np.maximum(recent_s, 1e-9), 0.0),
         )
 
