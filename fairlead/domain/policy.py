@@ -167,8 +167,8 @@ class Policy(_Rule):
     )
     choose: Literal["first", "best"] = Field(
         default="first",
-        description="Which candidate becomes the plan. first: that of the first assignor in "
-        "`assignors`; the others are only for comparison. best: the candidate with the lowest "
+        description="Which candidate becomes the plan. first: the first usable one, in the order "
+        "of `assignors`; the others are only for comparison. best: the candidate with the lowest "
         "forecast lag, then the least traffic between racks (with `racks`), then the lowest "
         "utilisation, then the fewest moves.",
     )

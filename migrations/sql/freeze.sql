@@ -137,8 +137,8 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '75s' 
     SELECT * FROM fairlead_raw.set_freeze($1, true, $2, $3)
 $$;
 COMMENT ON FUNCTION fairlead.freeze IS
-    'Freezes a group or, if group_id is null, all groups: no new versions of plans are sent. '
-    'actor is the person for whom a service acts.';
+    'Freezes a group or, if group_id is null, all groups: no new versions of plans are sent, '
+    'except rollbacks. actor is the person for whom a service acts.';
 
 CREATE FUNCTION fairlead.unfreeze(group_id text, reason text, actor text DEFAULT NULL)
 RETURNS fairlead_raw.freeze_event LANGUAGE sql

@@ -294,5 +294,5 @@ BEGIN
     RETURN NEXT;
 END $$;
 COMMENT ON FUNCTION fairlead.prune_rows IS
-    'Deletes old versions that were never followed, past diagnoses and old summaries; '
-    'returns the number of deleted rows of each kind.';
+    'Deletes old versions that were never followed, past diagnoses, old summaries, and groups '
+    'without any rows; returns the number of deleted rows of each kind.';

@@ -26,8 +26,8 @@ class MemberCapacity(Base):
     member: Mapped[str] = mapped_column(primary_key=True, comment="The member's name in plans.")
     records_per_s: Mapped[float]
     measured: Mapped[bool] = mapped_column(
-        comment="Whether the speed was measured under a backlog; otherwise it is a lower bound of"
-        " the member's capacity."
+        comment="Whether the speed was measured, under a backlog or from reported work; otherwise"
+        " it is a lower bound of the member's capacity."
     )
     measured_at: Mapped[datetime] = mapped_column(comment="When the speed was measured.")
 

@@ -163,7 +163,7 @@ class PlanEvent(Base):
     )
     at: Mapped[datetime] = mapped_column(comment="Time of the step, by the database's clock.")
     actor: Mapped[str] = mapped_column(
-        comment="The person for whom a service acts; otherwise database_user."
+        comment="The person for whom a service acts, or the rule that acts; else database_user."
     )
     database_user: Mapped[str] = mapped_column(comment="The session's database user.")
     reason: Mapped[str] = mapped_column(comment="Why.")
@@ -415,5 +415,5 @@ class PlanRegression(Base):
         comment="The version to return to; null if the plan is to be withdrawn."
     )
     back_off_until: Mapped[datetime] = mapped_column(
-        comment="Until when the group gets no plan that moves partitions."
+        comment="Until when no plan that moves partitions is proposed for the group."
     )

@@ -58,7 +58,7 @@ def test_a_batch_that_has_just_arrived_is_no_backlog(batch_s: float) -> None:
 
 
 def test_the_effect_of_a_plan_is_awaited_for_two_commits() -> None:
-    """If members commit every seven minutes, plans are at least two commits (14 minutes) apart."""
+    """If members commit every seven minutes, plans are about two commits (14 minutes) apart."""
     slow = group(1.3 * EVEN, speeds=steady(np.array([60.0, 140.0] * 3)), commit_s=420.0)
     course = Loop(slow, step_s=20.0, decide_s=120.0, since_h=2.0).run(4)
     hours = [hour for hour, *_ in course.plans]
