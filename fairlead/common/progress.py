@@ -11,7 +11,7 @@ ReportProgress = Callable[[str], None]
 #: Called with the numbers of finished and of all items.
 ReportCount = Callable[[int, int], None]
 
-#: Seconds between two lines.
+#: Minimum seconds between two lines of progress.
 EVERY_S: Final = 5.0
 
 

@@ -47,8 +47,9 @@ _CAPACITIES: Final = pa.list_(
 #:
 #: Columns of only the row `observed`:
 #:
-#: - `topics`, `partition_counts`: the order of partitions in arrays is the order of topics.
-#: - `weights`: lag of each partition in records.
+#: - `topics`, `partition_counts`: arrays contain the partitions of the first topic, then those of
+#:   the second, and so on.
+#: - `weights`: lag of each partition, in records.
 #:
 #: Columns of the analysis, also only of the row `observed`; null if there is nothing to assign:
 #:

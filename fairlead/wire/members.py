@@ -169,7 +169,7 @@ class Nameable(Protocol):
 
 
 def member_names(members: Iterable[Nameable]) -> dict[str, str]:
-    """Return the name that plans use for each member. Plan followers and planner share this rule.
+    """Return the name of each member in plans. The planner and plan followers use the same rule.
 
     Returns
     -------

@@ -53,8 +53,8 @@ _MOST: Final = 1e6
 ROUNDS: Final = 30
 #: Iterations end when no logarithm changes by more than this.
 NEAR: Final = 1e-3
-#: Tolerance of `weighted_median` for rounding errors, as a share of the total weight. If two values
-#: are in the middle, the function returns the lower one.
+#: Tolerance of `weighted_median` for rounding errors, as a share of the total weight. Without
+#: it, rounding could select the upper of two values in the middle.
 _EQUAL: Final = 0.003
 
 

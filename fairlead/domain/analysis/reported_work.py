@@ -307,9 +307,11 @@ class _Means(NamedTuple):
         # Compare consecutive steps, because a single change should count only once.
         means = quotient(work[1], work[0], 0.0)
         weight = quotient(work[0, 1:] * work[0, :-1], work[0, 1:] + work[0, :-1], 0.0)
-        apart, pairs = (weight * np.diff(means, axis=0) ** 2).sum(axis=0), (weight > 0).sum(axis=0)
-        # A few steps may differ by chance, so `STEPS` more steps without differences are assumed.
-        variance = np.maximum(variance, (apart + STEPS * variance) / (pairs + STEPS))
+        apart = (weight * np.diff(means, axis=0) ** 2).sum(axis=0)
+        steps = (weight > 0).sum(axis=0) + STEPS
+        # Differences between a few steps may be chance. So they are averaged with the variance of
+        # single records, which counts as much as `STEPS` differences.
+        variance = np.maximum(variance, (apart + STEPS * variance) / steps)
         error_s = np.hypot(np.sqrt(variance / count), _ROUNDING_S / count)
         error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)
         return cls(records, mean_s, error)
@@ -324,12 +326,12 @@ class _Means(NamedTuple):
 def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     """Return the means since the last change of each pair, and `MeasuredWork.slower`.
 
-    The newest steps of several numbers are compared with the earlier steps. The steps before the
-    clearest change are left out, and the rest is compared again, until there is no change. `work`:
-    records, seconds and squares, float64 of shape (3, S, K).
+    The newest 32 steps are compared with all earlier ones, then the newest 16, and so on. If there
+    are changes, the steps before the clearest one are left out, and the rest is compared again.
+    `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
     work, slower = work.copy(), 1.0
-    for _ in _NEWEST:
+    for _ in _NEWEST:  # each round leaves out steps
         clearest, since = np.full(member.size, DEVIATIONS), np.zeros(member.size, np.intp)
         for steps in (count for count in _NEWEST if count < work.shape[1]):
             earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])

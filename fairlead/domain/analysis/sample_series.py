@@ -106,7 +106,7 @@ class SampleSeries:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds` seconds, or the `least` newest if that is more.
+        """Return the samples of the last `seconds` seconds, but not fewer than the newest `least`.
 
         Examples
         --------

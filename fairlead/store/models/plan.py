@@ -391,7 +391,7 @@ class FreezeEvent(Base):
     group_id: Mapped[str | None] = mapped_column(
         ForeignKey(ConsumerGroup.group_id), comment="The consumer group; null for all groups."
     )
-    frozen: Mapped[bool] = mapped_column(comment="Whether the group was frozen or unfrozen.")
+    frozen: Mapped[bool] = mapped_column(comment="True: frozen. False: unfrozen.")
     at: Mapped[datetime] = mapped_column(comment="When.")
     reason: Mapped[str] = mapped_column(comment="Why.")
     actor: Mapped[str] = mapped_column(comment="The person who requested it.")
