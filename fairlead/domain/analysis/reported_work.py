@@ -53,13 +53,12 @@ _ALIKE: Final = 0.1
 _EXACT_S: Final = 2e-3
 #: Relative standard error of a mean of a single record, whose spread is unknown: a large number.
 _UNKNOWN: Final = 1e6
-#: To find a change, this many newest steps between samples are compared with the earlier steps.
+#: Numbers of newest steps that are compared with all earlier steps to find a change.
 _NEWEST: Final = (32, 16, 8, 4, 2)
-#: If records take almost no time, and the consumer's thread spends less than this share of its
-#: waiting time in the application's code, other threads may process the records meanwhile.
+#: If records take almost no time, and the time in the application's code is less than this share of
+#: the waiting time, other threads may process the records.
 _WORKS: Final = 0.2
-#: A consumer's speed is known only if the mean time per record is known for at least this share of
-#: its busy time.
+#: A consumer's speed is known only if its records take at least this share of its busy time.
 _KNOWN_SHARE: Final = 0.8
 #: Reports must cover at least this share of the newest steps to show how long a consumer waits.
 _COVERED: Final = 0.5
@@ -297,8 +296,8 @@ class _Means(NamedTuple):
     def of(cls, work: Float64) -> "_Means":
         """Return the means. `work` has records, seconds and squares of S steps, (3, S, K).
 
-        If the means of steps differ more than the spread of single records explains, the standard
-        error is computed from the means of steps.
+        If the means of steps differ by more than the spread of single records explains, the
+        standard error is increased accordingly.
         """
         records, seconds, squares = work.sum(axis=1)
         count = np.maximum(records, 1.0)
@@ -331,7 +330,7 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
     work, slower = work.copy(), 1.0
-    for _ in _NEWEST:  # each round leaves out steps
+    for _ in _NEWEST:  # each round leaves out more steps, so these rounds suffice
         clearest, since = np.full(member.size, DEVIATIONS), np.zeros(member.size, np.intp)
         for steps in (count for count in _NEWEST if count < work.shape[1]):
             earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])
@@ -358,7 +357,7 @@ def _pooled(means: _Means, member: Places) -> _Means:
     The spread of a partition's records is at least the average of its consumer's partitions: rare
     records that take long, such as those with a flush, may only have been in other partitions.
     """
-    count = np.where((means.records > 1) & (means.seconds > 0.0), means.records, 0.0)
+    count = np.where((means.records > 1) & (means.seconds >= _LEAST_S), means.records, 0.0)
     spread2 = np.where(count > 0, means.error**2 * count, 0.0)
     usual2 = quotient(np.bincount(member, spread2 * count), np.bincount(member, count), 0.0)
     error = np.sqrt(np.maximum(spread2, usual2[member]) / np.maximum(count, 1.0))
@@ -467,9 +466,8 @@ class _Steps:
 def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
-    If other threads process the records, reports have no times. A consumer notices these threads
-    only after some records, although the threads have processed earlier records, too. So the newest
-    report is decisive for all steps.
+    If other threads process the records, reports have no times. When a consumer notices these
+    threads, they have already processed records. So the newest report is decisive for all steps.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)
