@@ -129,7 +129,7 @@ def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, 
     marks, steps_due = marked.sum(axis=0), due.sum(axis=0)
     # If there are several commits, ignore the time since the last one: it may only mean that the
     # application has stopped.
-    until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks <= SEVERAL)
+    until_last = np.logical_or.accumulate(marked[::-1], axis=0)[::-1] | (marks < SEVERAL)
     due_s = series.seconds @ (until_last & due)
     never = np.where(steps_due > 0, np.inf, 0.0)
     interval: Float64 = np.where(marks > 0, due_s / np.maximum(marks, 1), never)

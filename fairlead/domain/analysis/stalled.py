@@ -151,34 +151,34 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
 
     Clients divide their time evenly among partitions. So if the owner reads busier partitions to
     their end, or waits for records, the owner is not the cause: a quota or the network limits the
-    partition. Only the newest steps in which the present owner committed are used.
+    partition. Only the newest steps in which the owner at that time committed are used.
 
     Returns
     -------
     The partitions, bool of shape (P,), and each partition's records read a second, float64 (P,).
     """
-    series, owner, count = habits.series, habits.series.owner[-1], newest_steps(habits.series)
-    counts = habits.retained & (series.owner[1:] == owner)
-    shows = counts & of_owner(habits.marked, owner, none=False)
-    following = shows[::-1].cumsum(axis=0)[::-1]
-    counts &= (following >= 1) & (following <= count)
-    shows &= counts
-    # A partition is behind if a commit did not include all records that had arrived before the
-    # step.
+    series, count = habits.series, newest_steps(habits.series)
+    owner, now = series.owner[1:], series.owner[-1]
+    committing = np.take_along_axis(habits.marked, np.maximum(owner, 0), axis=1)
+    following = (habits.retained & committing)[::-1].cumsum(axis=0)[::-1]
+    counts = habits.retained & (following >= 1) & (following <= count)
+    shows = counts & committing
+    # A partition is behind if each commit left records that had arrived before the step.
     behind = shows & (series.readable_end[:-1] - series.position[1:] > habits.rest)
     seconds = np.maximum(series.seconds @ counts, 1e-9)
     read, arrived = ((each * counts).sum(axis=0) for each in (series.advanced, series.arrived))
-    enough = (shows.sum(axis=0) == count) & (owner >= 0) & (arrived > 0)
+    enough = (shows.sum(axis=0) == count) & (now >= 0) & (arrived > 0)
     falls = enough & (behind.sum(axis=0) == count) & (read > 0) & (read < arrived)
     rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
     throttled = np.zeros_like(falls)
     if waits is not None:
         # Some consumers delay records on purpose and so wait, too. So the partition must fall
-        # behind by more than chance.
+        # behind by more than chance. An earlier owner may have been too slow.
         surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
-        throttled = falls & surely & of_owner(waits, owner, none=False)
+        surely &= (~counts | (owner == now)).all(axis=0)
+        throttled = falls & surely & of_owner(waits, now, none=False)
     for partition in np.flatnonzero(falls).tolist():
         faster = arrived / seconds >= _FASTER * read[partition] / seconds[partition]
-        others = rests & faster & (owner == owner[partition])
-        throttled[partition] |= others.sum() >= _OTHERS
+        beside = owner[counts[:, partition]] == owner[counts[:, partition], partition, None]
+        throttled[partition] |= (beside & rests & faster).sum(axis=1).min() >= _OTHERS
     return throttled, read / seconds

@@ -95,6 +95,31 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
     assert not commits.busy[1:].any()
 
 
+def test_a_partition_is_throttled_although_it_often_changes_owners() -> None:
+    """Each of twenty members owns all partitions for three minutes, and reads half of the first."""
+    rows = [[1000 + 30 * step] + [997 + 60 * step] * 3 for step in range(60)]
+    end = [[1000 + 60 * step] * 4 for step in range(60)]
+    owner = [[step // 3] * 4 for step in range(60)]
+    commits = read_commits(series_at(end, rows, owner, members=tuple(map(str, range(20)))))
+    assert commits.throttled.tolist() == [True, False, False, False]
+
+
+def test_a_partition_of_a_slow_earlier_owner_is_not_throttled() -> None:
+    """A new owner that waits for records explains nothing about the time before it."""
+    end = [[600 * step] for step in range(20)]
+    owner = [[int(step >= 17)] for step in range(20)]
+    rows = [[300 * step] for step in range(20)]
+    waits = np.array([False, True])
+    assert not read_commits(series_at(end, rows, owner), waits=waits).throttled.any()
+
+
+def test_a_member_is_silent_long_after_its_third_commit() -> None:
+    """Three commits five minutes apart, and then 44 minutes without one."""
+    rows = [[60 * (min(step, 15) // 5 * 5)] * 2 for step in range(60)]
+    end = [[60 * step] * 2 for step in range(60)]
+    assert read_commits(series_at(end, rows, [0, 0])).silent[0]
+
+
 def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
     """A partition committed only at every eighth sample is not stuck, whoever owns it."""
     rows = [[997 + 60 * step] * 5 + [1000 + 480 * (step // 8)] for step in range(48)]
