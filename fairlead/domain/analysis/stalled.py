@@ -157,8 +157,7 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     -------
     The partitions, bool of shape (P,), and each partition's records read a second, float64 (P,).
     """
-    series, count = habits.series, newest_steps(habits.series)
-    owner, now = series.owner[1:], series.owner[-1]
+    series, owner, count = habits.series, habits.series.owner[1:], newest_steps(habits.series)
     committing = np.take_along_axis(habits.marked, np.maximum(owner, 0), axis=1)
     following = (habits.retained & committing)[::-1].cumsum(axis=0)[::-1]
     counts = habits.retained & (following >= 1) & (following <= count)
@@ -167,7 +166,7 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     behind = shows & (series.readable_end[:-1] - series.position[1:] > habits.rest)
     seconds = np.maximum(series.seconds @ counts, 1e-9)
     read, arrived = ((each * counts).sum(axis=0) for each in (series.advanced, series.arrived))
-    enough = (shows.sum(axis=0) == count) & (now >= 0) & (arrived > 0)
+    enough = (shows.sum(axis=0) == count) & (series.owner[-1] >= 0) & (arrived > 0)
     falls = enough & (behind.sum(axis=0) == count) & (read > 0) & (read < arrived)
     rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
     throttled = np.zeros_like(falls)
@@ -175,8 +174,8 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
         # Some consumers delay records on purpose and so wait, too. So the partition must fall
         # behind by more than chance. An earlier owner may have been too slow.
         surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
-        surely &= (~counts | (owner == now)).all(axis=0)
-        throttled = falls & surely & of_owner(waits, now, none=False)
+        surely &= (~counts | (owner == series.owner[-1])).all(axis=0)
+        throttled = falls & surely & of_owner(waits, series.owner[-1], none=False)
     for partition in np.flatnonzero(falls).tolist():
         faster = arrived / seconds >= _FASTER * read[partition] / seconds[partition]
         beside = owner[counts[:, partition]] == owner[counts[:, partition], partition, None]
