@@ -24,7 +24,7 @@ NAMED = re.compile(
 
 
 def as_installed(source: str) -> str:
-    """Return source code with the names that the folders have in the wheel."""
+    """Replace the folders' names in source code by their names in the wheel."""
     return NAMED.sub(rf"\g<before>{PACKAGE}.\g<name>", source)
 
 

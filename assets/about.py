@@ -12,7 +12,7 @@ OWNERS: Final = ["team:fairlead"]
 CHANGES: Final = "fairlead/changes"
 
 #: Values of the tag `CHANGES`: what a run writes. `nothing`: at most snapshots. `history`: rows in
-#: Postgres that are no plans. `plans`: plans that no consumer follows yet. `consumers`: plans that
+#: Postgres other than plans. `plans`: plans that no consumer follows yet. `consumers`: plans that
 #: consumers follow. `partitions`: Dagster's list of partitions.
 Changed = Literal["nothing", "history", "plans", "consumers", "partitions"]
 

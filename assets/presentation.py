@@ -67,7 +67,7 @@ def details(
 ) -> str | dg.MarkdownMetadataValue:
     """Return a link to the page of a group or the review of a plan version.
 
-    If `web.url` is not set, return the command that prints or writes the same.
+    If `web.url` is not set, return the command that shows the same information.
 
     Examples
     --------

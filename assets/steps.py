@@ -54,8 +54,8 @@ def step(
 def hand_on(context: dg.AssetExecutionContext, snapshot_id: str) -> None:
     """Tag the run with the id of its snapshot, so that its later steps use this snapshot.
 
-    They use it even if another run takes a newer snapshot meanwhile. If a person executes the run
-    again, starting at a later step, Dagster copies the tag to the new run.
+    Later steps use it even if another run takes a newer snapshot meanwhile. If a person executes
+    the run again, starting at a later step, Dagster copies the tag to the new run.
     """
     context.instance.add_run_tags(context.run.run_id, {SNAPSHOT_TAG: snapshot_id})
 

@@ -113,8 +113,8 @@ class _Graph:
 
     problem: Problem
     network: flow.Network
-    #: Windows from one partition below the best loads to one above. All equally good loads are
-    #: inside these windows (Frank and Murota: they form a shifted matroid).
+    #: For each member, the loads from one below to one above its load in the best assignment. All
+    #: equally good loads are in these windows (Frank and Murota: they form a shifted matroid).
     windows: flow.Windows
     #: For each arc of the network: index of its pair of topic and member, int64 of shape (A,).
     arc_pair: Int64
@@ -123,7 +123,8 @@ class _Graph:
     #: For each pair, the number of partitions of the topic that stay on the member because the
     #: network does not contain them, int64 of shape (K,).
     pair_base: Int64
-    #: Partitions that keep their owners.
+    #: For each topic and member, the number of partitions that keep their owners and therefore
+    #: are not in the network.
     fixed: Pairs
 
     @classmethod
@@ -186,10 +187,10 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """Return a mask for each row of `Problem.earlier`: arcs that miss the earlier owner.
+        """Return masks, one per row of `Problem.earlier`: arcs not to the earlier owner.
 
-        A row has an earlier owner, or -1, for each partition. The partitions on an arc belong to
-        one class, so all of them have the same earlier owners.
+        A row has one earlier owner of each partition, or -1 if there is none: then no arc is in the
+        mask. The partitions on an arc belong to one class, so they have the same earlier owners.
         """
         network, earlier = self.network, self.problem.earlier
         if earlier is None:
@@ -201,7 +202,7 @@ class _Graph:
         return list((claimant >= 0) & (claimant != network.arc_member))
 
     def _nodes(self) -> tuple[int, int, int, int]:
-        """Return how many nodes are classes, topics on members, members, and sinks."""
+        """Return the numbers of nodes: classes, pairs of topic and member, members, and sinks."""
         return self.network.sizes.size, self.pair_topic.size, self.network.base.size, 1
 
     def _flow(

@@ -61,9 +61,10 @@ def deal(problem: Problem) -> Int32 | None:
 
 
 def _deal_rest(problem: Problem, rest: Int64, loads: Int64) -> Mask:
-    """Give the `rest` partitions of each topic to members with the lowest loads; update `loads`.
+    """Give each topic's remaining partitions to members with the lowest loads; update `loads`.
 
-    Returns which members got one more partition of which topics, bool of shape (T, M).
+    `rest` is the number of remaining partitions of each topic. Returns which members got one more
+    partition of which topics, bool of shape (T, M).
     """
     more = np.zeros((len(problem.topics), len(problem.members)), dtype=bool)
     for topic in np.argsort(problem.subscriber_counts, kind="stable").tolist():

@@ -73,7 +73,8 @@ def _received(loads: Int64, items: int) -> Int64:
     ascending = loads[::-1].astype(np.int64)
     if not ascending.size:
         return ascending
-    # cost[k] is the number of items that raise the k lowest loads to the next load.
+    # cost[k] is the number of items needed to raise each of the k lowest loads to the next higher
+    # load in `ascending`.
     cost = np.arange(ascending.size) * ascending - (np.cumsum(ascending) - ascending)
     raised = int(np.searchsorted(cost, items, side="right"))
     level = (int(ascending[:raised].sum()) + items) // raised

@@ -138,7 +138,7 @@ def _classes(
 ) -> tuple[Int64, Int64, Int64]:
     """Return the class of each partition, the code of each class, and the size of each class.
 
-    A code is a number for a topic and, if racks matter, a set of replica racks.
+    A code is a number that stands for a topic and, if racks matter, a set of replica racks.
     """
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:
@@ -162,7 +162,7 @@ def _rack_kinds(problem: Problem) -> int:
 
 
 def _longest_cycle(classes: int, members: int) -> int:
-    """Maximum number of arcs between classes and members on a simple cycle of the network.
+    """Return the maximum number of arcs between classes and members on a simple cycle.
 
     A flow is optimal if no cycle improves it. So one unit of an important cost must exceed what all
     less important costs can save along a cycle.

@@ -5,8 +5,8 @@ In a new group, no partition has or had an owner.
 Belongs here: assignments that Kafka's sticky assignor makes, and whether they are optimal. Belongs
 elsewhere: finding an optimal assignment (`aims`).
 
-Usually several assignments are optimal in all of `sticky`'s aims, and a solver returns any of them.
-This module prefers the assignment that users know from Kafka.
+Usually several assignments are optimal in all of `sticky`'s aims, and a solver returns one of them
+arbitrarily. This module prefers the assignment that users know from Kafka.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def usual(problem: Problem, best: Int32, plain: Int32) -> Int32:
     Parameters
     ----------
     problem
-        P partitions. If any partition has or had an owner, `best` is returned.
+        P partitions. If at least one of them has or had an owner, `best` is returned.
     best
         Owners that are optimal in all aims of `sticky`, int32 of shape (P,).
     plain

@@ -25,7 +25,7 @@ class Limits:
         Minimum and maximum number of partitions of each member, all topics together, int64 of shape
         (M,). If a member is outside its limits, a step may only bring it closer to them.
     most_of_topic
-        Maximum number of partitions of each topic on any one member, int64 of shape (T,).
+        Maximum number of partitions of each topic on a single member, int64 of shape (T,).
     """
 
     fewest: Int64

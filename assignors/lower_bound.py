@@ -5,10 +5,12 @@ Belongs here: bounds for every assignment of a problem. Belongs elsewhere: findi
 The load of the most loaded member has two lower bounds. The first is the heaviest partition, since
 one member gets all of it. The second is a mean: only the readers of a set of topics can own these
 topics' partitions, so one reader has at least the mean load of all readers. The set of all topics
-gives the plain mean; if subscriptions differ, a set with few readers may have a higher mean. The
-set with the highest mean is found by max-flow min-cut: topics flow to the members that read them,
-and each member takes at most `bound`. If not everything fits, the cut is a set of topics that does
-not fit, and its mean is the next bound (Dinkelbach's method). Otherwise no set has a higher mean.
+gives the plain mean; if subscriptions differ, a set with few readers may have a higher mean.
+
+Max-flow min-cut finds the set with the highest mean. `bound` is the plain mean at first. Loads of
+topics flow to the members that read them, and each member takes at most `bound` x its capacity. If
+some load does not fit, the cut is a set of topics with a mean above `bound`, and this mean is the
+next `bound` (Dinkelbach's method). If all loads fit, no set has a higher mean than `bound`.
 """
 
 from functools import lru_cache

@@ -33,7 +33,7 @@ class Member:
         Map from topic to the partitions that the member claims to own now.
     generation
         Generation of these claims. If several members claim a partition, the highest generation
-        wins; None counts as older than any. The other claims show earlier owners.
+        wins; None counts as the lowest. The claims that do not win show earlier owners.
     instance_id
         `group.instance.id` of a static member.
     rack

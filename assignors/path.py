@@ -25,8 +25,8 @@ from assignors.settling import settle, stand_ins
 # small changes of lag do not push the load out of the band again.
 _FAR = 3.0
 _RENEWED = 0.2
-# Share of the band's width. If a path cannot reach the band, its last steps are omitted if together
-# they lower the highest load by no more than this.
+# Share of the band's width. If a path cannot reach the band, and its last steps together lower the
+# highest load by no more than this, these steps are omitted.
 _SLIGHT = 0.2
 
 
@@ -45,8 +45,8 @@ class Goal:
     far, renewed
         If the highest load at the start is above `far`, the plan continues down to `renewed`.
     slight
-        A difference of loads. If the band cannot be reached, the last steps are omitted if together
-        they lower the highest load by no more than this.
+        A difference of loads. If the band cannot be reached, and the last steps together lower the
+        highest load by no more than this, these steps are omitted.
     hot_partition
         The partition that determines the bound, because its load exceeds the average load by
         more than the band's width; None if there is none.
@@ -142,7 +142,7 @@ class Path:
         return Assignment(self.problem, settled, outcome, why, self._frontier())
 
     def _goes_on(self, owner: Int32) -> bool:
-        """Return whether another plan that starts from these owners would move more partitions.
+        """Return whether a next plan that starts from these owners would move partitions again.
 
         This can happen, because the exchanges at the end of a plan (`settling`) may give the most
         loaded member partitions for which other members have room.
@@ -187,7 +187,11 @@ class Path:
         return int(((owner != self.problem.owner) & (self.problem.owner >= 0)).sum())
 
     def _frontier(self) -> tuple[Spent, ...]:
-        """Return the lowest load for each number of moves, unless fewer moves lead to this load."""
+        """Return the points of the path with a lower load than all points with fewer moves.
+
+        Points are sorted by moves. Points with equally many moves are represented by the
+        point with the lowest load.
+        """
         frontier: list[Spent] = []
         for point in sorted(self.points):
             if not frontier or point.highest_load < frontier[-1].highest_load:

@@ -24,7 +24,7 @@ from assignors.member import (
 )
 from assignors.problem_input import read
 
-#: Includes the names of a problem's parts, so that importing this module is enough.
+#: Includes names from `member`, so that importing this module is enough to build a problem.
 __all__ = [
     "LARGEST_LAG",
     "Float64",

@@ -64,9 +64,9 @@ def reduce_rack_traffic(
 ) -> Int32:
     """Move partitions to members in the rack of a replica, the busiest partition first.
 
-    A partition moves to such a member, if one has room, or is exchanged for a partition of such a
-    member, whichever saves more traffic per move. The largest share of a topic on one member does
-    not grow.
+    Either the partition moves to a member with room in such a rack, or it is exchanged for a
+    partition of a member in such a rack. The step that saves more traffic per move is taken. The
+    largest share of a topic on one member does not grow.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class _TrafficSearch:
                 work -= each
                 if work < 0:
                     return
-                if self.far[self.set_of[at], self.owner[at]]:  # unless an exchange moved it
+                if self.far[self.set_of[at], self.owner[at]]:  # false if an exchange moved it
                     improved |= self._improve(at)
 
     def _improve(self, at: int) -> bool:

@@ -23,10 +23,10 @@ _ROUNDING = 1e-9
 def settle(problem: Problem, owner: Int32, weights: Float64) -> Int32:
     """Exchange pairs of partitions to spread topics or reduce cross-rack traffic.
 
-    The number of moves and the highest load stay the same. No exchange raises the higher load of
-    its two members. If the plan leaves a partition with its owner, an exchange may move it only if
-    another partition of the same weight stays instead. Exchanges that spread a topic come first,
-    then those that save most cross-rack traffic.
+    The number of moves and the highest load stay the same. An exchange does not raise the higher of
+    its two members' loads. If the plan leaves a partition with its owner, an exchange can move it
+    only if another partition of the same weight stays instead. Exchanges that spread a topic come
+    first, then those that save most cross-rack traffic.
 
     Parameters
     ----------

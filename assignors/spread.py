@@ -12,9 +12,9 @@ from assignors.problem import Int32, Int64, Problem
 
 
 class Pairs(NamedTuple):
-    """Each pair of a topic and a member that owns `size` partitions of the topic.
+    """Pairs of a topic and a member, and the number of the topic's partitions on the member.
 
-    int64 arrays of equal length.
+    Only pairs with partitions. int64 arrays of equal length.
     """
 
     topic: Int64
@@ -43,7 +43,7 @@ def _sizes(problem: Problem, owner: Int32) -> tuple[Int64, Int64]:
 
 
 def _table(problem: Problem, owner: Int32) -> Int64 | None:
-    """Return the number of partitions of each pair of topic and owner, indexed as `_numbers`.
+    """Return the number of partitions of each pair of topic and owner; index as in `_numbers`.
 
     None if there are too many pairs.
     """

@@ -136,7 +136,7 @@ def _give_up_surplus(problem: Problem) -> Int32:
     """Take partitions from members that own too many, first from the topics of which they own most.
 
     Let there be P = q M + r partitions. Then r members keep at most q + 1, and the others at most
-    q. Members that own more than q are the first of the r, to take as few partitions as possible.
+    q. The r members are chosen from those that own more than q, so that few partitions are taken.
     """
     owned = problem.owner[problem.owner >= 0]
     counts = np.bincount(owned, minlength=len(problem.members))

@@ -78,8 +78,8 @@ def sticky_lag_aware(
     Notes
     -----
     Greedy: the next step is the one that removes the most excess load for each partition moved
-    (`relief`). If the band cannot be reached, the last steps are omitted if together they
-    relieve almost nothing. No partition without work moves to balance loads.
+    (`relief`). If the band cannot be reached, and the last steps together relieve almost nothing,
+    these steps are omitted. No partition without work moves to balance loads.
 
     Examples
     --------

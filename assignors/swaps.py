@@ -22,10 +22,11 @@ def spread_out(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int
     """Swap partitions between members as long as a swap spreads a topic and concentrates none.
 
     Each step reduces the share that is largest compared to its topic's even share. The member with
-    this share gives a partition of the topic to another member and usually gets one of another
-    topic back; both are chosen to reduce the sum of squared shares most. The loads stay the same,
-    except that two members may exchange their loads. The number of moved partitions stays the same.
-    A share that grows never exceeds what the other member had of the same topic before.
+    this share gives a partition of the topic to another member, and usually gets a partition of
+    another topic back. The other member and topic are chosen to reduce the sum of squared shares
+    most. The loads stay the same, except that two members may exchange their loads. The number of
+    moved partitions stays the same. A share that grows never exceeds the share of the same topic
+    that the other member had before.
 
     Parameters
     ----------

@@ -154,9 +154,9 @@ def variants() -> list[Variant]:
 
 
 def measure(variant: Variant, *, loops: bool) -> dict[str, Any]:
-    """Apply a change; return the stories answered wrongly, and the shares of wrong diagnoses.
+    """Apply a change; return the stories diagnosed wrongly, and shares of wrong diagnoses.
 
-    Stories are groups from public reports. The shares are those of random groups.
+    Stories are groups from public reports. Each share is that of one kind of random groups.
 
     With `loops`, also return the results of the closed loops (`_loops`).
     """

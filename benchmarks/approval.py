@@ -161,7 +161,7 @@ def members(servers: str) -> Iterator[None]:
 
 @contextmanager
 def pages(url: str) -> Iterator[str]:
-    """Serve the web pages, for people behind a proxy who approve plans; yield the address."""
+    """Serve the web pages to people whom a proxy has authenticated; yield the pages' address."""
     with logins(url) as make:
         engine = create_store_engine(make("fairlead_web"))
         web = WebSettings.model_validate({"url": PUBLIC, "header": {"secret": SECRET}})

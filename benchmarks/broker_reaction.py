@@ -101,7 +101,7 @@ class Measured:
         self._owner: Owners = np.repeat(np.arange(members), EACH)
 
     def run(self, plans: int) -> list[Adopted]:
-        """Publish one plan more than `plans`; return the adoption of all except the first."""
+        """Publish `plans` + 1 plans; return the adoption of all except the first."""
         create_topics(self._settings.bootstrap_servers, {self.topic: self.count})
         engine = create_store_engine(self._url)
         with ExitStack() as stack:

@@ -2,7 +2,7 @@
 
 Belongs here: producers and consumers at fixed rates on a real broker, groups that read the same
 records at the same time under four different assignors, and each group's lag. Belongs elsewhere:
-the time that following plans adds to a rebalance (`rebalance`).
+the time that plans add to a rebalance (`rebalance`).
 
 Plans are made as in the pipeline, but without Spark: the gateway reads lag and owners, arrival
 rates are differences between two samples, and `sticky-lag-aware` computes the assignment. The plan

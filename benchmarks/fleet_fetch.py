@@ -53,14 +53,15 @@ Lags = dict[tuple[str, str, int], int | None]
 
 @dataclass(frozen=True)
 class Result:
-    """The measurements, in seconds; all except `rounds` are medians.
+    """The measurements. Times are medians in seconds, except those in `rounds`.
 
     Parameters
     ----------
     groups, live, partitions
         Number of all groups, of groups with members, and of all partitions of all groups.
     our, snapshot_s, lag_s
-        Fairlead's total time, and two parts of it: connecting and fetching; Parquet and Spark.
+        Fairlead's total time, and its two parts: `snapshot_s` for connecting and fetching, `lag_s`
+        for Parquet and Spark.
     spread_s
         Time between the first and the last offset that a snapshot reads.
     tool_s, tool_start_s
@@ -157,7 +158,7 @@ def by_fairlead(servers: str, spark: SparkSession, warehouse_path: Path, groups:
     """Fetch all groups as the assets do, and measure their lag."""
     began = time.perf_counter()
     with KafkaGateway(KafkaSettings(bootstrap_servers=servers)) as gateway:
-        gateway.list_groups()  # timed, although it omits groups that no member ever joined
+        gateway.list_groups()  # as the asset does; omits groups that no member ever joined
         snapshot = gateway.snapshot([name(number) for number in range(groups)])
     fetched = time.perf_counter()
     warehouse = Warehouse(str(warehouse_path))

@@ -100,8 +100,8 @@ def parser(doc: str | None, *, rounds: int | None = None) -> argparse.ArgumentPa
 def measuring(options: argparse.ArgumentParser, results: Path) -> Iterator[Bench]:
     """Parse the command line; inside the context, only the yielded benchmark prints.
 
-    All other output of this process and its children goes to a log file in `LOGS`, such as errors
-    of clients that outlive their broker. If the benchmark fails, its error is printed.
+    All other output of this process and its children, such as errors of clients that outlive their
+    broker, goes to a log file in `LOGS`. If the benchmark fails, its error is printed.
     """
     options.add_argument(
         "--answer", type=Path, default=results, help="where figures go, if not beside the others"

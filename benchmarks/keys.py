@@ -106,7 +106,7 @@ def sampled(settings: Settings, topic: str, seed: int, records: int) -> KeyShare
 
 
 def loads(keys: Int64, partitions: int) -> Int64:
-    """Return the number of records in each partition if a key's murmur2 hash sets its partition."""
+    """Return each partition's number of records if murmur2 of the key chooses the partition."""
     place = np.array([partition_of(named(key), partitions) for key in range(KEYS)])
     return np.bincount(place[keys], minlength=partitions)
 

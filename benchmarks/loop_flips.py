@@ -28,7 +28,7 @@ _SHARE: Final = 0.1
 
 
 def measure(seed: int) -> list[dict[str, Any]]:
-    """Diagnose each group every minute; count those with more than one diagnosis in an hour."""
+    """Diagnose each group every minute; count groups whose diagnosis changes in the last hour."""
     return [
         {
             "client": with_reports(client) if reports else client,
@@ -57,7 +57,7 @@ def _flips(number: int, client: str, seed: int, *, reports: bool) -> bool:
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    """Return the goals: at most a tenth of the groups get more than one diagnosis."""
+    """Return the goals: the diagnosis changes in at most a tenth of the groups."""
     return [
         Goal(f"steady, {row['client']}", "groups that flip", row["flip"], _SHARE * row["groups"])
         for row in rows

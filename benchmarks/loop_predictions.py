@@ -6,14 +6,14 @@ elsewhere: predicting (`fairlead.domain.analysis`), diagnoses (`loop_diagnosis`)
 A predicted catch-up time is checked only if nothing changes until then: no plan arrives, no member
 joins or leaves, and the load of members that are behind varies by at most `_STEADY`.
 
-A partition's cost is the time that one of its records takes. It is a multiple of a median, weighted
-by arrival rates, over connected partitions: two partitions are connected if they had an owner in
-common, or if a chain of such pairs links them.
+A partition's cost is the time that one of its records takes, as a multiple of the median cost of
+connected partitions. This median is weighted by arrival rates. Two partitions are connected if they
+had an owner in common, or if a chain of such pairs links them.
 
 The planner must know a partition's cost only if the mix of its owner's records changed while the
-owner was at the limit of its speed: in the last hour, the owner was at the limit in at least two
-intervals of two minutes, and the partition's share of the owner's records in one of these intervals
-was at least twice its share in another.
+owner was at the limit of its speed. This is checked for the last hour, in intervals of two minutes:
+the owner was at the limit in at least two of them, and the partition's share of the owner's records
+was at least twice as high in one of these intervals as in another.
 """
 
 from collections import Counter
@@ -166,9 +166,10 @@ class _Future:
         return cls(ran, any_behind, np.minimum.accumulate(found[::-1])[::-1], behind)
 
     def happens_s(self, step: int) -> tuple[float, float]:
-        """Return two times after a step: until all partitions have caught up, until owners change.
+        """Return the seconds from a step until partitions have caught up, and until owners change.
 
-        Both are in seconds. If owners change first, the first time is inf.
+        Partitions have caught up if none is behind for at least `STAYS_S`. If owners change before
+        the end of this time, the first value is inf.
         """
         world = self.ran.world
         changes = [round(handover.at_s / world.step_s) for handover in self.ran.handovers]
@@ -178,9 +179,9 @@ class _Future:
         return seconds if seconds + STAYS_S <= until else np.inf, until
 
     def spare(self, step: int, last: int, owner: Int32) -> tuple[float, float]:
-        """Return minimum and range of the unused speed of members, from `step` to `last`.
+        """Return minimum and range, from `step` to `last`, of the least unused speed of a member.
 
-        Both are shares of a member's speed. Only members that are behind at `step` are included.
+        Unused speed is a share of the member's speed. Only members that are behind at `step` count.
         """
         world, held = self.ran.world, owner >= 0
         count = world.speeds.shape[1]
@@ -261,11 +262,11 @@ def _costs(ran: ScenarioRun, planner: Planner, client: str) -> Iterator[dict[str
 
 
 def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
-    """Return each member's partitions, with their shares of the records read at full speed.
+    """Return each member's partitions, and the partitions' shares of the member's records.
 
-    The shares are in a dict: last step of a two-minute interval -> each partition's share of the
-    records that the member read in the interval. It has only intervals in which the member was at
-    the limit of its speed. Owners must not change during the run.
+    The shares are in a dict. A key is the step at which a two-minute interval ends, if the member
+    was at the limit of its speed throughout the interval. The value has each partition's share of
+    the records that the member read in the interval. Owners must not change during the run.
     """
     world, owner = ran.world, ran.owners[0][1]
     read = np.maximum(ran.waiting[:-1] + world.arrivals - ran.waiting[1:], 0.0)
@@ -285,7 +286,7 @@ def _stretches(ran: ScenarioRun) -> list[tuple[Places, dict[int, Float64]]]:
 
 
 def _truth(ran: ScenarioRun, step: int) -> Float64:
-    """Return the true costs at a step, relative to the median that the module describes."""
+    """Return the true costs at a step, relative to the median that the module docstring defines."""
     world = ran.world
     costs, rates = world.costs[step], world.rates[step]
     owners = np.stack([owner for since_s, owner in ran.owners if since_s < step * world.step_s])

@@ -22,9 +22,9 @@ _BY_RANGE: Final = {member: tuple(range(10 * member, 10 * member + 10)) for memb
 
 
 def _expensive_elsewhere(share: float) -> Scenario:
-    """Return a scenario in which a member is slow if it owns partitions that `range` gives others.
+    """Return a scenario in which a partition slows down every owner but its owner under `range`.
 
-    `share` is the part of its speed that a slow member still has.
+    A slow member has only `share` of its normal speed.
     """
     spoils = tuple(Spoil(mine, member, share) for member, mine in _BY_RANGE.items())
     what = f"`skew`; members that read others' partitions under `range` have {share:.0%} of speed"

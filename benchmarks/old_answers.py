@@ -47,7 +47,7 @@ def _count(servers: str, topic: str, *, between: bool) -> str:
             for number in range(PARTITIONS):
                 producer.produce(topic, b"", partition=number)
         producer.flush()
-        for _ in range(rng.randint(1, 3)):  # own partitions only for a moment
+        for _ in range(rng.randint(1, 3)):  # assign, and unassign soon after
             reader.assign(everything)
             possessions += PARTITIONS
             time.sleep(rng.uniform(0, 0.004))

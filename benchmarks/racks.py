@@ -143,7 +143,7 @@ class RackMember(Member):
 
 
 class Traffic:
-    """Counts traffic from the brokers of a cluster to consumers between two calls of `since`."""
+    """Counts the bytes that a cluster's brokers send to consumers between two calls of `since`."""
 
     def __init__(self, cluster: KafkaCluster, folder: Path) -> None:
         processes = [broker.process() for broker in cluster.brokers.values()]
@@ -285,10 +285,10 @@ class Measured:
 
 
 def as_dealt(owned: Mapping[str, Owned]) -> PlanDocument:
-    """Return a plan by which the group `FOLLOWING` gets the same assignment as `uniform`.
+    """Return a plan that gives the group `FOLLOWING` the same assignment as the group `uniform`.
 
-    `owned` maps a member's name to its partitions in `uniform`. The groups' members have equal
-    names, and each group has its own copies of the topics.
+    `owned` maps the name of each member of `uniform` to its partitions. The members of both groups
+    have equal names, and each group has its own copies of the topics.
     """
     topics = topics_of(FOLLOWING)
     alike = dict(zip(topics_of("uniform"), topics, strict=True))

@@ -95,7 +95,7 @@ class Labelled:
 
 
 def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = ()) -> Labelled:
-    """Draw a group. `number` is the seed; the cause is `causes[number % len(causes)]`.
+    """Generate a random group. `number` is the seed; the cause is `causes[number % len(causes)]`.
 
     Parameters
     ----------
@@ -112,7 +112,10 @@ def random_scenario(number: int, *, real: bool = False, causes: Sequence[str] = 
 
 
 def random_reports(number: int) -> ReportHabit:
-    """Draw how consumers work and report, with one or two flaws. `number` sets the first flaw."""
+    """Choose at random how consumers work and report, with one or two flaws.
+
+    `number` determines the first flaw.
+    """
     rng = np.random.default_rng((9, number))
     found = ReportHabit(seed=number, spread=float(rng.choice([0.3, 0.3, 1.0, 2.0])))
     changes = [FLAWS[number % len(FLAWS)]]
@@ -134,7 +137,7 @@ class _Draw:
         speed = float(rng.choice([50.0, 100.0, 400.0]))
         self.speeds = speed * rng.uniform(0.92, 1.08, self.members)
         commit_s = float(rng.choice([5.0, 5.0, 5.0, 30.0, 120.0]))
-        #: Kind of each member. Kind 1 reads another topic ten times as fast as kind 0.
+        #: Kind of each member, 0 or 1. Kinds read different topics; kind 1 is ten times as fast.
         self.kind = np.zeros(self.members, np.int64)
         self.scenario = Scenario(
             name=f"random-{number}",
@@ -261,7 +264,7 @@ class _Draw:
         return self.scenario, []
 
     def surge_of_members(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw more arrivals for the partitions of one or two members, while others have room."""
+        """Add arrivals to the partitions of one or two random members, while others have room."""
         chosen = self.rng.choice(self.members, int(self.rng.integers(1, 3)), replace=False)
         wanted = self.rng.uniform(1.2, 1.6, chosen.size)
         factors = wanted / self.used(work)[chosen]
@@ -272,7 +275,7 @@ class _Draw:
         after = work.copy()
         for surge in surges:
             after[list(surge.partitions)] *= surge.factor
-        # Accept only if members have room together, and every partition is small enough to move.
+        # Accept only if members together have room, and every partition is small enough to move.
         if not self.fits(after, self.speeds, 0.8) or not self.small(after, 0.5):
             return None
         return self.surged(surges), [self.scenario.members[int(member)] for member in chosen]
@@ -282,7 +285,7 @@ class _Draw:
         return tuple(range(member * self.each, (member + 1) * self.each))
 
     def slow_member(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a member that becomes slow."""
+        """Choose a random member that becomes slow."""
         member = int(self.rng.integers(self.members))
         share = float(self.rng.uniform(0.2, 0.55))
         speeds = self.speeds.copy()
@@ -293,7 +296,7 @@ class _Draw:
         return replace(self.scenario, slow=slow), [self.scenario.members[member]]
 
     def surge_of_all(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw more arrivals than all members together can process."""
+        """Add so many arrivals that all members together cannot process them."""
         kinds = np.repeat(self.kind, self.each)
         wanted = float(self.rng.uniform(1.2, 1.6))
         factors = wanted * np.bincount(self.kind, self.speeds) / np.bincount(kinds, work)
@@ -306,7 +309,7 @@ class _Draw:
         return self.surged(surges), []
 
     def hot_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition with more arrivals than the fastest member can process."""
+        """Choose a random partition; it gets more arrivals than its fastest reader can process."""
         partition = int(self.rng.integers(work.size))
         readers = self.kind == self.kind[partition // self.each]
         wanted = float(self.rng.uniform(1.25, 2.0)) * self.speeds[readers].max()
@@ -318,7 +321,7 @@ class _Draw:
         return self.surged((Surge((partition,), factor, self.since_s),)), [self.name(partition)]
 
     def expensive_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition whose records become too expensive for its owner."""
+        """Choose a random partition whose records become too expensive for its owner."""
         partition = int(self.rng.integers(work.size))
         member = partition // self.each
         wanted = float(self.rng.uniform(1.2, 1.6)) - self.used(work)[member]
@@ -333,7 +336,7 @@ class _Draw:
         return replace(self.scenario, costs=costs), [self.name(partition)]
 
     def stuck_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition that is no longer committed, with or without being read."""
+        """Choose a random partition; its commits stop, and sometimes its reading, too."""
         partition = int(self.rng.integers(work.size))
         if self.rng.integers(2):
             stuck = (Stuck(partition, from_s=self.since_s),)
@@ -342,7 +345,7 @@ class _Draw:
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def throttled_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a partition that any owner reads more slowly than records arrive."""
+        """Choose a random partition; whoever owns it reads more slowly than records arrive."""
         partition = int(self.rng.integers(work.size))
         rates = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).rates[0]
         per_s = float(rates[partition] * self.rng.uniform(0.1, 0.6))
@@ -350,7 +353,7 @@ class _Draw:
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def silent_member(self, _: Float64) -> tuple[Scenario, list[str]] | None:
-        """Draw a member that stops committing."""
+        """Choose a random member that stops committing."""
         member = int(self.rng.integers(self.members))
         stuck = tuple(Stuck(partition, from_s=self.since_s) for partition in self.of(member))
         return replace(self.scenario, stuck=stuck), [self.scenario.members[member]]

@@ -59,7 +59,7 @@ class Cost:
 def measure(
     servers: str, client: Client, members: int, *, rounds: int, heartbeat_s: float | None = None
 ) -> Cost:
-    """Let one more member join and leave two groups alternately: without plans, and with plans."""
+    """Let a last member join and leave two groups in turn: one without plans, one with plans."""
     heartbeat_s = heartbeat_s or members * HEARTBEAT_S
     with ExitStack() as stack:
         plain, following = (

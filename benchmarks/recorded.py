@@ -50,7 +50,7 @@ class Size:
 
 
 def every_third(number: int) -> bool:
-    """Return whether a group's number is a multiple of three: by default, such groups are level."""
+    """Return whether a number is a multiple of three; by default, these are the level groups."""
     return number % 3 == 0
 
 
@@ -98,7 +98,7 @@ def past(taken: GroupSnapshot) -> Iterator[tuple[str, pa.Table]]:
     """Yield samples of the day before a snapshot.
 
     They are 15 minutes apart, but 5 minutes in the last hour. In a skewed group, the lag of members
-    that are behind doubles during the last hour; before, it is constant.
+    that are behind doubles during the last hour; before that, it is constant.
 
     Yields
     ------

@@ -1,6 +1,7 @@
 """Fill a database as if the planner had sampled and decided every quarter of an hour for days.
 
-Lag by partition would be most of the rows. It is left out, because web pages do not read it.
+Rows with the lag of single partitions are left out: they would be most of the rows, and web pages
+do not read them.
 """
 
 from dataclasses import dataclass

@@ -6,12 +6,12 @@ checking rollbacks in all other scenarios. Belongs elsewhere: the scenarios (`be
 
 NAMEs are scenarios. Results are written only if all scenarios were run.
 
-Plans can also do harm in the other scenarios: before costs are known, a plan may move expensive
+Plans can also do harm in the other scenarios: before costs are known, a plan can move expensive
 partitions to members without room. To check a rollback in such a scenario, the scenario is run
 again twice. In the first run, the plan that was rolled back is the planner's last plan. In the
-second run, the planner stops just before this plan. The rollback was wrong if the time above the
-objective is not longer in the first run than in the second, because then the plan did no harm. This
-time is measured from the plan until one `horizon` after the rollback.
+second run, the planner stops just before this plan. If the time above the objective is not longer
+in the first run than in the second, the plan did no harm, so the rollback was wrong. The time above
+the objective is measured from the plan until one `horizon` after the rollback.
 """
 
 import time

@@ -109,7 +109,7 @@ class _Truth:
             if expensive:
                 return open_ and names == labelled.names | full
             named = names == labelled.names or (open_ and labelled.names < names)
-        else:  # members that a plan has relieved, but that are still behind, may be named, too
+        else:  # members that are behind but no longer overloaded can be named, too
             named = full <= names <= full | behind
         return name == cause and named
 

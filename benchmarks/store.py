@@ -29,8 +29,8 @@ from fairlead.store.plans import PlanStore
 from tests.stored import record_decision
 
 RESULTS = Path(__file__).with_name("store.json")
-GROUPS, EACH = 100, 10_000  # groups in a snapshot of lag, and partitions of each
-TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # of a plan: topics, partitions of each, and members
+GROUPS, EACH = 100, 10_000  # snapshot of lag: groups, and partitions per group
+TOPICS, IN_TOPIC, MEMBERS = 20, 50_000, 500  # plan: topics, partitions per topic, members
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -84,7 +84,7 @@ def measure_lag(store: PlanStore, url: str, file: Path, rounds: int) -> Writing:
         rows = rows.rename_columns({"group": "group_id"}).drop_columns("snapshot_id")
         return copying(rows, "fairlead_raw.partition_lag", url, file)
 
-    store.record_lag(lag_rows(2 * rounds))  # warm up for both ways to store
+    store.record_lag(lag_rows(2 * rounds))  # warm-up for PlanStore and for psql
     return compare("lag of a snapshot", GROUPS * EACH, ours, theirs, rounds)
 
 
@@ -116,8 +116,8 @@ def compare(
 ) -> Writing:
     """Time `PlanStore` (`ours`) and psql (`theirs`) alternately.
 
-    `ours` and `theirs` are called with a number that is different each time. They prepare rows, and
-    return the function to time.
+    `ours` and `theirs` prepare rows, and return the function to time. The argument of each call is
+    a different number.
     """
     ours_s, theirs_s = map(
         statistics.median,

@@ -62,7 +62,10 @@ def owned_by(problem: Problem, owner: Int32) -> Problem:
 
 
 def one_member_gone(problem: Problem) -> Problem:
-    """Return a group that was evenly assigned before its last member left."""
+    """Return the group without the last of its members, whose partitions then have no owner.
+
+    Before this member left, `sticky` had assigned all partitions.
+    """
     owner = assign("sticky", problem).owner
     last = len(problem.members) - 1
     rows = np.split(problem.subscription_topics, problem.subscription_offsets[1:-1])
@@ -77,7 +80,7 @@ def one_member_gone(problem: Problem) -> Problem:
 
 
 def in_three_racks(problem: Problem) -> Problem:
-    """Put members in three racks round-robin, and two replicas of each partition in random ones."""
+    """Put members in three racks round-robin, and replicas of each partition in two racks."""
     racks = ("r0", "r1", "r2")
     sets = (frozenset[str](), *(frozenset(racks) - {rack} for rack in racks))
     rng = np.random.default_rng(3)

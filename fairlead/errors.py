@@ -15,7 +15,7 @@
     │   ├── GroupAbsentError    the group does not exist
     │   ├── GroupUnsettledError the group rebalances, or its coordinator moves: a retry may succeed
     │   └── UnstorableError     Postgres does not accept a value of the group
-    ├── TopicError            a topic cannot be sampled: it is missing, empty, or may not be read
+    ├── TopicError            a topic cannot be sampled: it is missing or empty, or access is denied
     └── PlanStateError        the plan's state does not allow the step
         ├── StalePlanError    the group has changed since the plan was made
         └── TamperedPlanError stored bytes, their hash and the approval do not agree
@@ -80,7 +80,7 @@ class UnstorableError(GroupError):
 
 
 class TopicError(FairleadError):
-    """A topic cannot be sampled: it is missing, empty, or may not be read."""
+    """A topic cannot be sampled: it is missing or empty, or access is denied."""
 
 
 class PlanStateError(FairleadError):

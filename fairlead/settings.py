@@ -390,14 +390,14 @@ def _spelt(keys: Sequence[str | int]) -> str:
 
 
 def _not_json(message: str) -> str:
-    """Return an error that names the variables with JSON that pydantic cannot parse."""
+    """Return an error message that names the variables whose JSON pydantic cannot parse."""
     field = re.search(r'field "(\w+)"', message)
     where = _where("FAIRLEAD_*", [field[1]]) if field else "FAIRLEAD_*"
     return f"{where}: not valid JSON for this setting"
 
 
 def _where(otherwise: str | Path, keys: Sequence[str | int]) -> str:
-    """Return the names of the environment variables that may have set a key, else `otherwise`.
+    """Return the environment variables that may have set a key; `otherwise` if there are none.
 
     A variable can set the key itself, a part of the key's value, or the section with the key.
     """

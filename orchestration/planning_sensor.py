@@ -28,7 +28,7 @@ from orchestration.outages import skip_while_away
 from orchestration.runs import known_cohorts, planning_under_way, since_failure
 from orchestration.tick_intervals import at_loading, ticks_of
 
-#: Name of the run's tag that has the reason for the run.
+#: Name of the tag that contains the reason for a run.
 WHY_TAG: Final = "fairlead/why"
 #: Minimum time between a failed planning run and the next one.
 AFTER_FAILURE: Final = timedelta(minutes=2)
@@ -103,7 +103,7 @@ def _why_nothing(
     settings: Settings,
     now: datetime,
 ) -> str:
-    """Return the reason, as Dagster shows it, why the sensor requests no run."""
+    """Return the reason that Dagster shows if the sensor requests no run."""
     if taken is None:
         return "There is no sample yet: turn on the sensor group_samples."
     ago = length(now - taken.began)

@@ -1,4 +1,6 @@
-"""The person who launched a run, from a proxy's header: open-source Dagster knows no users.
+"""Tag each run with the name of the person who launched it, from a header that a proxy sets.
+
+Open-source Dagster itself knows no users.
 
 Belongs here: the run coordinator, and the tag that it writes. Belongs elsewhere: the use of the
 name (`operations`). This module must import little, because Dagster's own processes import it.
@@ -66,6 +68,6 @@ class ProxyRunCoordinator(dg.QueuedRunCoordinator[dg.DagsterInstance]):
         """Tag a run with the person, and put the run into the queue."""
         run = context.dagster_run
         actor = (context.get_request_header(self._header) or "").strip()
-        if actor or ACTOR_TAG in run.tags:  # without a person, "": a tag cannot be removed
+        if actor or ACTOR_TAG in run.tags:  # a tag cannot be removed, only emptied
             self._instance.add_run_tags(run.run_id, {ACTOR_TAG: actor})
         return super().submit_run(context)

@@ -27,8 +27,8 @@ from orchestration.tick_intervals import at_loading, ticks_of
 IN_A_TICK_S: Final = 15.0
 #: Seconds. Longest wait for a broker. Meanwhile, other sensors may have to wait, too.
 PATIENCE_S: Final = 10.0
-#: If there are more groups, the sensor starts the job even for the first sample: no earlier sample
-#: shows how long one takes.
+#: Number of groups. If there are more, the sensor starts the job even for the first sample, when
+#: the time that a sample takes is not known yet.
 GROUPS_IN_A_TICK: Final = 500
 
 

@@ -11,10 +11,11 @@ import dagster as dg
 
 
 def switches(instance: dg.DagsterInstance) -> dict[str, Any]:
-    """Return the sensors and schedules that are on or off, their last ticks, and dead daemons.
+    """Return the state of Dagster's sensors, schedules and daemons.
 
-    If a sensor is on by default, and was never turned on or off, it is neither in `on` nor
-    in `off`.
+    Keys: `on` and `off`, the names of sensors and schedules; `ticked`, the time at which each of
+    them last ran, in seconds since 1970; `dead`, the names of daemons that should run but do not.
+    A sensor that was never turned on or off, and never ran, is neither in `on` nor in `off`.
     """
     states = instance.all_instigator_state()
     daemons = instance.get_daemon_statuses()

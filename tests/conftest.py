@@ -139,7 +139,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         group = "java"
     item.add_marker(pytest.mark.xdist_group(group))
     served = {"kafka", "postgres"} & {mark.name for mark in item.iter_markers()}
-    if {"sandbox", "own_services"} & fixtures and not served:  # else it counts as quick
+    if {"sandbox", "own_services"} & fixtures and not served:  # unmarked tests count as quick
         pytest.fail(f"{item.nodeid} wants the run's services: mark it kafka or postgres")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def no_room() -> Iterator[None]:
-    """Let writes of this process to files fail with EFBIG. Pipes and sockets still work."""
+    """Make writes of this process to files fail with EFBIG. Pipes and sockets still work."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -18,7 +18,7 @@ def no_room() -> Iterator[None]:
 
 
 def without_room(*command: str | Path, blocks: int = 1) -> list[str]:
-    """Return a command line that runs a command whose files cannot exceed `blocks` of 512 bytes.
+    """Return a command line that runs a command and limits its files to `blocks` * 512 bytes.
 
     With one block, Python can still check that a directory for temporary files is writable.
     """

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def accepting_ctrl_c() -> Iterator[None]:
-    """Let SIGINT end processes that are started within the block.
+    """Let SIGINT end child processes that are started within the block.
 
-    Otherwise, they ignore SIGINT if a script has started the tests in the background (with `&`), as
-    CI systems do. So this process gets a handler for SIGINT, because children of a process with a
-    handler do not ignore the signal.
+    If a script starts the tests in the background (with `&`), as CI systems do, child processes
+    ignore SIGINT. To prevent this, the block gives this process a handler for SIGINT: children of a
+    process with a handler do not ignore the signal.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

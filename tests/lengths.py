@@ -8,7 +8,8 @@ from typing import Final, TypeVar
 
 Form = TypeVar("Form")
 
-#: Read at import, because later a fixture hides the environment variables from tests.
+#: Whether tests use their long forms. Read at import, because a fixture later hides environment
+#: variables from tests.
 LONG: Final = bool(os.environ.get("FAIRLEAD_TEST_LONG"))
 
 

@@ -16,7 +16,8 @@ from fairlead.kafka.gateway import KafkaGateway
 from fairlead.settings import KafkaSettings
 
 MINUTES: Final = 20
-#: Records per minute that a consumer reads from each partition: if behind (BUSY), or not (IDLE).
+#: Records that a consumer reads from each partition between two samples: BUSY if the consumer is
+#: behind, otherwise IDLE.
 BUSY, IDLE = 30, 6
 #: Earlier commits are invented only for partitions with at least this committed offset, so that all
 #: invented offsets are above 0.

@@ -48,7 +48,7 @@ def signed(
 def unsigned(value: bytes, *, lease_until: datetime | None = None) -> Headers:
     """Return an unsigned plan's headers, without the ids of cluster and log.
 
-    Without `lease_until`, they have no lease either.
+    Without `lease_until`, the headers have no lease either.
     """
     match = re.search(rb'"version": ?(\d{1,9})\b', value)
     version = int(match[1]) if match else 1

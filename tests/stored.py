@@ -56,7 +56,7 @@ def record_plan(store: PlanStore, draft: PlanDraft) -> StoredPlan:
 
 
 def wanted(verb: Verb, plan: StoredPlan | None, who: str = "kim@example.com", **given: Any) -> Act:
-    """Return an action on a plan that a person requests on a page."""
+    """Return the action `verb` on a plan, as a person would request it on a page."""
     about: dict[str, Any] = {"group": plan and plan.group, "version": plan and plan.version}
     about |= {"sha256": plan and plan.sha256, "id": uuid4(), "reason": "agreed"}
     return Act(actor=who, act=verb, **{"proof": "token 1", **about, **given})

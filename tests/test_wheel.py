@@ -83,7 +83,7 @@ def test_wheel_can_survey_a_cluster(
     The page that it writes is accessible and loads nothing from elsewhere.
     """
     python = new_environment(tmp_path, wheel, "survey")
-    # The first consumer gets 1.8 times its capacity, the group only half of its total capacity.
+    # The first consumer's load is 1.8 times its capacity; the group's load is half its capacity.
     topic = kafka_topic(partitions=12)
     backlog = {topic: [30, 30, 30, *[1] * 8, 2]}
     group = DemoGroup(unique_name, backlog, consumers=4, rate=40, load=0.5)
@@ -101,7 +101,7 @@ def test_wheel_can_survey_a_cluster(
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(found.as_uri())
-    # Any diagnosis but healthy: on a busy machine, it may be slow consumers, not the assignment.
+    # Accept every diagnosis of a problem: on a busy machine, consumers may be slow.
     heading = page.get_by_role("heading", name=re.compile(f"^{group.name}: (?!healthy|unknown)"))
     of_group = page.locator("section", has=heading)
     expect(of_group).to_contain_text("caught up")

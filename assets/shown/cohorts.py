@@ -51,7 +51,7 @@ def materialized(
 
     cohorts = gathered(groups, scope.cohorts, settings.policies)
     if len(cohorts) == 1:
-        (members,) = cohorts.values()  # leaves out groups of other cohorts
+        (members,) = cohorts.values()  # without groups of other cohorts
         return dg.MaterializeResult(metadata=show(members))
     if scope.chosen:
         return _materialized_each(context, cohorts, show)
@@ -86,9 +86,9 @@ def _materialized_each(
 ) -> dg.MaterializeResult[None]:
     """Log a materialization for every cohort that the run's configuration names.
 
-    Such a run has only one partition in Dagster, because Dagster runs only ranges of partitions,
-    and the cohorts need not be neighbours. Dagster itself logs the materialization of this
-    partition, from the returned result.
+    Dagster can only run ranges of adjacent partitions, and the named cohorts need not be adjacent.
+    Therefore, the run has only one partition in Dagster. Dagster logs the materialization of this
+    partition, from the returned result. This function logs those of the other cohorts.
     """
     own: Mapping[str, Any] = {}
     for place, (cohort, members) in enumerate(cohorts.items()):
@@ -107,7 +107,8 @@ def gathered(
 ) -> dict[str, list[str]]:
     """Return, for each cohort in `cohorts`, the groups in `groups` that belong to it.
 
-    Cohorts and groups are in the order of `groups`; cohorts without groups come last.
+    Each cohort's groups are in the order of `groups`. Cohorts are in the order of their first
+    groups; cohorts without groups come last.
 
     Examples
     --------

@@ -195,7 +195,7 @@ def _before_and_after(outcome: Outcome, detail: Detail | None) -> dg.TableMetada
     at = outcome.decision.snapshot_at
     before = _figures(outcome.decision.observed, at)
     after = (
-        _figures(detail.predicted, detail.plan.snapshot_at)  # a waiting plan can be older
+        _figures(detail.predicted, detail.plan.snapshot_at)  # older if an earlier run made the plan
         if detail
         else _figures(_predicted(outcome), at)
     )
@@ -275,8 +275,8 @@ def _attention(outcome: Outcome) -> tuple[bool, bool, float, float, str]:
 def describe_step(step: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata about a later step of a plan, such as its approval.
 
-    `describe` returned metadata when the plan was made. The step makes some of it out of date.
-    These values are replaced, because the UI shows only the newest value of each key.
+    `describe` returned metadata when the plan was made, and the step makes some of these values
+    outdated. The result has new values under the same keys: the UI shows only the newest ones.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from benchmarks.simulation.traffic import HOUR_S, Surge, Traffic, Wander
 #: Records/s of each machine, 1,000 in total. Every second machine is twice as fast as the others.
 _UNEQUAL = (200 / 3, 400 / 3) * 5
 #: Seeds for the order in which partitions get the shares of Zipf's law. With these seeds, `range`
-#: overloads two of ten members, or one.
+#: overloads two of ten members at 85 % utilisation, and one at 70 %.
 _TWO_OVERLOADED = 0
 _ONE_OVERLOADED = 0
 _SKEW = Traffic(used=0.85, zipf=0.6, shuffle=_TWO_OVERLOADED)

@@ -63,7 +63,7 @@ class ReadsReports(Protocol):
 
 @runtime_checkable
 class TakesBack(Protocol):
-    """A controller that rolls back plans that put the group further behind (regressions)."""
+    """A controller that rolls back regressions: plans that put the group further behind."""
 
     def take_back(self, moment: Moment) -> Int32 | None:
         """Return the owners after a rollback of the published plan, or None to keep the plan."""

@@ -9,7 +9,7 @@ from fairlead.simulation.world import Float64, Int64
 
 #: Seconds that a handler needs to put a record into a queue or a list.
 _QUEUED_S: Final = 1e-5
-#: Share of its work that a flushing application does in flushes, after every `flush_every` records.
+#: Share of an application's work that it does in flushes, after every `flush_every` records.
 _FLUSHED: Final = 0.9
 #: Length of a block in seconds. Time that cannot be attributed to single records counts as the time
 #: of one record per block: it is added up over the block, and the sum is squared.
@@ -37,7 +37,8 @@ class Meters:
         #: squared times.
         self.busy_s: Float64 = np.zeros((world.steps + 1, world.partitions))
         self.squares_s2: Float64 = np.zeros((world.steps + 1, world.partitions))
-        #: Seconds that each consumer waited for records, and number of polls that returned records.
+        #: Seconds that each consumer waited for records, and number of polls that returned records:
+        #: here, each poll returns one record.
         self.waiting_s: Float64 = np.zeros((world.steps + 1, members))
         self.calls: Float64 = np.zeros((world.steps + 1, members))
         #: Number of partitions that each consumer has paused at present.
@@ -64,7 +65,8 @@ class Meters:
         speeds = np.concatenate((reading.speeds(first, last), np.full((count, 1), np.inf)), axis=1)
         mean_s = world.costs[first:last] / np.maximum(speeds[:, owner], 1e-9)
         busy_s, squares_s2 = self._times(whole, mean_s)
-        # Drawn times may exceed the length of a step, so scale them down.
+        # Scale the drawn times: their sum must not exceed the length of the step. If the consumer
+        # is busy during the whole step, their sum must be the true time of the records.
         steps = np.repeat(np.arange(count), owner.size)
         places = steps * (members + 1) + np.tile(owner, count)
         size = count * (members + 1)
@@ -106,7 +108,7 @@ class Meters:
         self.calls[rows] = self.calls[first] + records[:, :members].cumsum(axis=0)
 
     def _times(self, records: Float64, mean_s: Float64) -> tuple[Float64, Float64]:
-        """Draw the total seconds and squared seconds of `records` records, given their mean."""
+        """Draw the sums of times and of squared times for `records` records with mean `mean_s`."""
         spread2 = self._habit.spread**2
         counted = np.maximum(records, 1.0)
         if not spread2:
@@ -121,7 +123,7 @@ class Meters:
         return np.where(any_, total_s, 0.0), np.where(any_, squares_s2, 0.0)
 
     def _flush(self, records: Float64, busy_s: Float64, squares_s2: Float64, owner: Int64) -> None:
-        """Shift most of the time, in place, to the records right before each flush."""
+        """Move most of the processing time to the records right before each flush, in place."""
         owed = busy_s * _FLUSHED
         busy_s -= owed
         squares_s2 *= (1.0 - _FLUSHED) ** 2
@@ -141,7 +143,10 @@ class Meters:
                 self._owed_s[member] = 0.0
 
     def _widen(self, first: int, squares_s2: Float64, records: Float64, loose_s: Float64) -> None:
-        """Add to `squares_s2` the squared sum of each block's time that no record accounts for."""
+        """Add to `squares_s2` the square of each block's total of `loose_s`.
+
+        `loose_s`: seconds of each step and partition that belong to no single record.
+        """
         for step in range(len(records)):
             block = int((first + step) * self._world.step_s // _BLOCK_S)
             self._loose_s[self._block != block] = 0.0

@@ -26,7 +26,7 @@ class Misses:
     brokers: int = 6
 
     def of(self, rng: np.random.Generator, steps: int, partitions: int) -> tuple[Mask, Mask]:
-        """Draw what a sample in each step lacks: end offsets, (N, P), and all owners, (N,)."""
+        """Choose randomly what a sample at each step lacks: end offsets (N, P), all owners (N,)."""
         absent = rng.integers(self.brokers, size=steps)
         absent[rng.random(steps) >= self.leader] = -1
         leader = np.arange(partitions) % self.brokers

@@ -1,4 +1,4 @@
-"""Oracles: controllers that plan from the true state, with which other controllers are compared.
+"""Oracles: controllers that plan from the true state, for comparison with other controllers.
 
 No real planner knows the true rates and speeds.
 
@@ -58,9 +58,9 @@ class Minimal(Oracle):
 class Lagging(Oracle):
     """Balances the records that are unread or will arrive before the next decision.
 
-    Arrival rates are those at the previous sample. By default, this oracle plans whenever loads
-    differ by more than 1 %, because waiting for an overload would save moves but increase the time
-    lag.
+    Arrival rates are those at the previous sample. By default, this oracle plans whenever the
+    highest load is more than 1 % above the lower bound: to wait for an overload would save moves,
+    but increase the time lag.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Lagging(Oracle):
         self._every_s, self._band = every_s, band
 
     def plan_by(self, truth: Truth, problem: Problem) -> Int32 | None:
-        """Return balanced owners, or None if loads differ by at most `band`."""
+        """Return balanced owners, or None if the highest load is within the band already."""
         work = truth.waiting + truth.rates * self._every_s
         weighted = replace(
             problem, weights=np.rint(work * 100).astype(np.int64), capacities=truth.speeds

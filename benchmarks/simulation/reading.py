@@ -28,7 +28,7 @@ class ScenarioReading(Reading):
         self._crawls = np.isfinite(world.limits)
 
     def delivered(self, step: int | Int64, partition: Int64 | slice = slice(None)) -> Float64:
-        """Return the offsets up to which applications have received records, at starts of steps."""
+        """Return the offsets up to which applications have received records, at a step's start."""
         given = super().delivered(step, partition)
         if self._ahead is not None:
             given = given + self._ahead[step, partition]
@@ -66,12 +66,12 @@ class ScenarioReading(Reading):
         return self._speeds(first, last)
 
     def take_over(self, partitions: Mask, step: int, committed: Int64) -> None:
-        """Let new owners start at the committed offsets; drop what previous owners fetched."""
+        """Let new owners start at the committed offsets; drop records that old owners fetched."""
         self._sharing.forget(partitions)
         super().take_over(partitions, step, committed)
 
     def _speeds(self, first: int, last: int) -> Float64:
-        """Return the speeds, reduced for members that own partitions of a `Spoil`."""
+        """Return the speeds, reduced for members that a `Spoil` of the scenario slows down."""
         share = np.ones(self.world.speeds.shape[1])
         for spoil in self.world.scenario.spoils:
             owners = self.owner[list(spoil.partitions)]

@@ -15,7 +15,7 @@ WARM_UP_S = 6 * 3600.0
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Figures of a run. Time lags are measured after the warm-up, changes during the whole run.
+    """Figures of a run. Time lags are from after the warm-up, all counts from the whole run.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ class RunFigures:
     stuck
         Like `over_objective`, but for throttled partitions only.
     p99_s, max_s
-        99th percentile and maximum of the time lags of partitions that are not throttled, at all
-        times, seconds.
+        99th percentile and maximum, over all partitions and times, of the time lags of partitions
+        that are not throttled, in seconds.
     plans, moves
         Number of published plans, and of partitions that they moved.
     rolled_back

@@ -48,10 +48,10 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Spoil:
-    """Partitions that slow down any member that owns them, except the member `home`.
+    """Partitions that slow down every member that owns them, except the member `home`.
 
-    Samples from before a plan cannot show this. An example: the home has a warm cache for these
-    records, and other members do not.
+    For example, `home` has a warm cache for these records, and other members do not. Samples from
+    the time before a plan cannot show how much the partitions will slow down another member.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ class Right:
         Right diagnoses, separated by `|`. After a leading `!`: wrong diagnoses; all others are
         right.
     names
-        Members or partitions that the answer must name, separated by blanks; None: any.
+        Members or partitions that the answer must name, separated by blanks; None: not checked.
     also
         Members or partitions that the answer may name, too.
     plan

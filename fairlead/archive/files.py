@@ -215,7 +215,7 @@ class SampleFiles:
             entries: list[fs.FileInfo] = self._system.get_file_info(
                 fs.FileSelector(path, allow_not_found=True)
             )
-        except NotADirectoryError:  # `path` is a file, which `write` reports
+        except NotADirectoryError:  # `path` is a file: `write` raises the error
             return []
         except OSError as error:
             raise cannot("list", path, error) from error

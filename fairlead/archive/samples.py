@@ -115,7 +115,7 @@ class SampleArchive:
         self._files.write(path_of(sample_id), sink.getvalue())
 
     def note(self, taken: Taken) -> None:
-        """Store the cost of the newest sample; in memory, if the file cannot be written."""
+        """Store the cost of the newest sample in a file or, if this fails, in memory."""
         text = json.dumps(vars(taken), default=datetime.isoformat)
         try:
             self._files.write(_TAKEN, text.encode())
@@ -272,7 +272,8 @@ def with_history(
 def _only(groups: Collection[str] | None) -> Filters | None:
     """Return Parquet filters that select these groups; None: all rows.
 
-    If there are many groups, the filters also select other groups with names between theirs.
+    If there are many groups, the filters select all names from the first group to the last. So they
+    also select groups between these that are not in `groups`.
     """
     if groups is None:
         return None

@@ -46,8 +46,8 @@ class ApprovalDecision:
 def decide_approval(policy: Policy, facts: PlanFacts, now: datetime) -> ApprovalDecision:
     """Decide on a plan by the approval rules of its policy.
 
-    `min_improvement` does not apply to a plan that moves no partition, or that assigns a partition
-    without an owner. With `four_eyes`, a person decides.
+    `min_improvement` does not apply to a plan that moves no partition, or that gives an owner to a
+    partition without one. With `four_eyes` or in shadow mode, the policy approves no plan.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ def planned_cohorts(
     """Return the cohorts among `cohorts` to which a group can belong.
 
     A group can belong to a cohort if a policy names the cohort, or if the cohort has the name of
-    the group. A cohort of the second kind is left out if the settings exclude this group, or if a
-    policy puts the group into another cohort.
+    the group. A cohort that no policy names is left out if the settings exclude the group of its
+    name, or if a policy puts this group into another cohort.
 
     Examples
     --------
@@ -209,8 +209,8 @@ def due(
     policies, decided_at, now
         As for `overdue`; `now` is the schedule's tick.
     seen
-        Groups in the last sample. If no group of a cohort is in it, the cohort's groups with a
-        decision are used instead.
+        Groups in the last sample. If a cohort has no group in this sample, the cohort's groups with
+        a decision are used instead.
 
     Examples
     --------

@@ -97,7 +97,7 @@ class GroupDescription:
     error
         Why the group cannot be planned now; None if it can.
     problem
-        The kind of the error, if the planner handles it differently from others.
+        The kind of the error, if the planner handles this kind differently; else None.
     group_type
         `classic` or `consumer`.
     topic_ids

@@ -137,7 +137,7 @@ def person_named(name: str) -> str:
 
 
 def is_among(person: str, patterns: Iterable[str]) -> bool:
-    """Return whether a person's name, from `person_named`, matches any pattern.
+    """Return whether a person's name, from `person_named`, matches at least one pattern.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Readers:
     costs
         Cost of each partition's records, as a multiple of the usual cost, shape (P,).
     seconds
-        Reported seconds per record of each partition, shape (P,); None if one is unknown.
+        Reported seconds per record of each partition, shape (P,); None if at least one is unknown.
     arrivals, backlog, behind_s
         Arrivals in cost-weighted records a second, backlog in cost-weighted records, and time lag
         in seconds. Each is of shape (Q,): first the topic's partitions, then the group's other

@@ -36,7 +36,7 @@ class KeyShares:
     sample
         The records that were read.
     seconds
-        Reported seconds per record of each partition, shape (P,); None if one is unknown.
+        Reported seconds per record of each partition, shape (P,); None if at least one is unknown.
 
     Attributes
     ----------
@@ -145,7 +145,8 @@ class KeyShares:
     def placement(self) -> tuple[Partitioner, float]:
         """The producers' partitioner, and the share of sampled keys that it places correctly.
 
-        If murmur2 and CRC32 fit equally, as with a single partition, murmur2 is assumed.
+        "assumed": murmur2 and CRC32 both fit, as with a single partition; estimates use murmur2.
+        "unknown": neither fits.
         """
         key, partition = self._pairs
         placed: dict[Partitioner, float] = {}
@@ -160,7 +161,7 @@ class KeyShares:
 
     @cached_property
     def _hashes(self) -> dict[Partitioner, Int64]:
-        """Maps partitioners to hashes of all keys, (K + 1,); -1: a key may be in any partition."""
+        """Maps each partitioner to its hashes of all keys, (K + 1,); -1: no fixed partition."""
         java = [murmur2(key) & 0x7FFFFFFF for key in self.keys]
         librdkafka = [crc32(key) if key else -1 for key in self.keys]
         return {"murmur2": np.array([*java, -1]), "crc32": np.array([*librdkafka, -1])}
@@ -195,11 +196,11 @@ class KeyShares:
         rest[times] = 1 - np.minimum(expected / times, 1)
         missed = rest[seen] * (1 - self._covered[partition])
         spread = weights * np.where(hashed < 0, 1.0, missed)
-        common = gcd(self.partitions, count)  # a key's partition modulo this stays the same
+        common = gcd(self.partitions, count)  # a key's partition, modulo `common`, stays the same
         of_class = _sums(partition % common, spread, common) * common / count
         load = _sums(hashed % count, weights - spread, count)
         load += of_class[np.arange(count) % common]
-        load *= (self.records * worth).sum() / load.sum()  # scale to all partitions
+        load *= (self.records * worth).sum() / load.sum()  # include partitions without samples
         return load
 
 

@@ -33,7 +33,8 @@ _WILDCARDS = re.compile(r"[*?]|\[!?.[^]]*\]", re.DOTALL)
 
 _NO_RACKS: Final = 'must be "ignore", "prefer" or a price: { price_per_gb = 0.02 }'
 
-#: Keys of a policy that set the option of the same name in each assignor that has such an option.
+#: Keys of a policy that are also names of assignor options. Every assignor with an option of this
+#: name gets the policy's value, unless `options` sets the option for this assignor.
 SHARED_OPTIONS: Final = ("max_moves",)
 
 Status = Literal["OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS"]
@@ -211,7 +212,7 @@ class Policy(_Rule):
     @field_validator("four_eyes", mode="before")
     @classmethod
     def _whose_eyes(cls, value: Any) -> Any:
-        """Convert false to None. Refuse true, because it does not name the names to compare."""
+        """Convert false to None. Refuse true, which does not say whose names to compare."""
         if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database", which compares logins, or "proxy", which compares the people '
@@ -222,7 +223,7 @@ class Policy(_Rule):
     @field_validator("racks", mode="before")
     @classmethod
     def _word_or_price(cls, value: Any) -> Any:
-        """Parse a price here, because pydantic's error would also demand a string."""
+        """Parse a price here: pydantic's error would also suggest "ignore" and "prefer"."""
         if isinstance(value, RackPrice) or value in ("ignore", "prefer"):
             return value
         if not isinstance(value, dict):
@@ -286,7 +287,7 @@ class Policy(_Rule):
         )
 
     def assignor_options(self, name: str) -> dict[str, Any]:
-        """Return an assignor's options: the policy's shared ones, overridden by its own section.
+        """Return an assignor's options: the policy's `SHARED_OPTIONS`, overridden by `options`.
 
         Examples
         --------

@@ -49,7 +49,7 @@ class Lease(Enum):
 
 @dataclass(frozen=True)
 class Objection:
-    """Why a plan may not be sent.
+    """Why a plan must not be sent.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Situation:
     approved
         Whether an approved plan waits to be published.
     objection
-        The objection, if any, to sending the plan in the outbox or the approved plan.
+        Why the plan in the outbox, or the approved plan, must not be sent; None: no objection.
     followed
         Kind of the last record that was sent, according to the database: a plan, or a withdrawal.
     difference
@@ -126,7 +126,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next step of a group, and the reason; empty if the situation explains the step."""
+    """The next step of a group. `reason` is empty if the situation explains the step."""
 
     action: Action
     reason: str = ""
@@ -145,7 +145,7 @@ TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Sit
     (lambda of: of.on_its_way and of.ends, Action.DISCARD, lambda of: of.why),
     (lambda of: of.on_its_way and of.objection, Action.ALARM, lambda of: of.why),
     (lambda of: of.on_its_way, Action.SEND, lambda _: ""),
-    # A change waits to be sent.
+    # A withdrawal or an approved plan waits to be sent.
     (
         lambda of: of.followed == "plan" and of.withdrawal,
         Action.WITHDRAW,
@@ -158,7 +158,7 @@ TABLE: Final[Sequence[tuple[Callable[[Situation], object], Action, Callable[[Sit
         Action.WITHDRAW,
         lambda _: _GONE,
     ),
-    # There is nothing new to send, so the topic should have the record that was last sent.
+    # There is nothing new to send. The newest record in the topic should be the last one sent.
     (lambda of: of.damage and (of.difference or of.due), Action.ALARM, lambda of: of.damage),
     (lambda of: of.difference, Action.RENEW, lambda of: of.difference),
     (lambda of: of.due and of.exists, Action.RENEW, lambda _: ""),
@@ -185,7 +185,9 @@ def decide(group: Situation) -> NextStep:
 
 
 def renewed_after(lease: timedelta) -> timedelta:
-    """Return the age at which to renew a lease: a third of its length (two renewals may fail).
+    """Return the age at which to renew a lease: a third of its length.
+
+    So two renewals can fail before the lease ends.
 
     Examples
     --------

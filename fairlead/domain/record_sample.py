@@ -50,7 +50,7 @@ class LogWindow:
 
 
 class Runs(NamedTuple):
-    """Ranges of offsets to read: in each of T turns, one from each of P partitions.
+    """Ranges of offsets to read: in each of T turns, one range of each of P partitions.
 
     Run number t P + p belongs to partition p in turn t. The runs of a partition are in random
     order. So the first turns are a fair sample if reading stops early.

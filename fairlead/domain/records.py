@@ -40,7 +40,7 @@ class Findings:
     consumers_wanted, consumers_why
         Number of consumers that are enough, and the reason. None: unknown, or more would not help.
     costs
-        Costs of records that are known, as returned by `Costs.intervals`.
+        Known costs of records, as returned by `Costs.intervals`.
     remembered_costs
         Costs to be remembered for the next analysis, as returned by `Costs.rows`.
     reported
@@ -315,7 +315,7 @@ class StoredPlan:
 
     @property
     def was_followed(self) -> bool:
-        """Whether consumers followed this plan earlier. A rollback can return to it."""
+        """Whether consumers followed this plan earlier, so that a rollback can return to it."""
         return self.state in {"superseded", "withdrawn"}
 
     def expired(self, now: datetime) -> bool:

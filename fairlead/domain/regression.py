@@ -21,8 +21,9 @@ objective than in the replay, and the plan saves less time lag than is required 
 (`thresholds.BETTER`). The number of additional partitions must exceed the number of partitions for
 which the replay is wrong (by hindcast and bystanders).
 
-For a member that was never at its limit, the replay uses the highest speed seen, so it tends to be
-pessimistic. There is no verdict if members joined or left since the plan.
+For a member that was never at its limit, the replay uses the highest speed seen. So the replay
+tends to overestimate the time lag without the plan. There is no verdict if an owner from before the
+plan has left the group.
 """
 
 from collections.abc import Sequence
@@ -139,7 +140,7 @@ def _at_last_sample(question: Question) -> Regression | None:
 
 
 def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) -> bool:
-    """Return whether more partitions exceed the objective than in the replay, with little gain."""
+    """Return whether the plan put more partitions above the objective and saved little time lag."""
     analysis, objective_s = replay.analysis, replay.objective_s
     began_s = float(replay.began.sum())
     now = analysis.outlook.time_lag_s - replay.age_s(), replay.time_lag_before_s[1]
@@ -159,10 +160,10 @@ def _crowded(replay: "_Replay", seen_s: float, before_s: float, error_s: float) 
 def _handover(  # noqa: PLR0911 - each return is a reason for no verdict
     question: Question, series: SampleSeries
 ) -> tuple[SampleSeries, SampleSeries] | None:
-    """Return the samples before the plan, and the samples since the last of these.
+    """Split the samples at the last sample before the plan, which is in both parts.
 
-    None if there are too few samples before the plan or since then, if the owners have changed
-    again, or if a member joined or left.
+    None if there are too few samples before or since the plan, if the plan changed no owners or
+    owners have changed again, or if a partition has no owner or its former owner has left.
     """
     changed_at, problem = question.changed_at, question.problem
     if changed_at is None:
@@ -250,7 +251,7 @@ class _Replay:
         if (theirs & (speeds <= 0)).any():
             return None
         waited = np.where(free, commits.backlog, 0.0) * costs
-        # The hindcast begins when all partitions had the owners from before the plan.
+        # The hindcast begins once every partition has the owner that it had just before the plan.
         others = np.flatnonzero(((recent.owner >= 0) & (recent.owner != old)).any(axis=1))
         first = int(others[-1]) + 1 if others.size else 0
         then = recent.last(recent.now - float(recent.at[first]), 1)
@@ -301,7 +302,7 @@ class _Replay:
 
     @cached_property
     def time_lag_before_s(self) -> Float64:
-        """Time lag if the former owners had kept the partitions, from the replay.
+        """Time lag in a replay with the former owners, as if they had kept the partitions.
 
         Row 0: when the plan took effect; row 1: now; float64 of shape (2, P).
         """
@@ -309,7 +310,7 @@ class _Replay:
 
     @cached_property
     def time_lag_replayed_s(self) -> Float64:
-        """Replayed time lag with the present owners, when the plan took effect and now, (2, P)."""
+        """Time lag in a replay with the present owners; rows as in `time_lag_before_s`."""
         return self._time_lag_s(self.new)
 
     def _time_lag_s(self, owner: Int32) -> Float64:
@@ -319,7 +320,7 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return how many seconds each partition's excess over the objective grew in a replay."""
+        """Return the growth of each partition's excess over the objective in a replay, seconds."""
         increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
         return increase
 
@@ -348,7 +349,7 @@ class _Replay:
         return float(values[theirs].sum()) * self.new.size / max(int(theirs.sum()), 1)
 
     def age_s(self) -> Float64:
-        """Return how old the last commit of each partition can be, seconds, float64 (P,)."""
+        """Return the highest age of lag that was read but not yet committed, seconds, (P,)."""
         explained_s = np.nan_to_num(self.analysis.estimates.commits.explained_s, posinf=HISTORY_S)
         return of_owner(explained_s, self.new, none=0.0)
 

@@ -136,7 +136,7 @@ def read_assignments(
 ) -> dict[str, list[AssignmentRecord]]:
     """Return each group's records of the last day; {} if the coordination topic does not exist.
 
-    Reads only the partitions of the topic in which the groups' records are.
+    Reads only those partitions of the topic that contain the groups' records.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def read_assignments(
             for key, records in list(read.records.items()):
                 read.records[key] = [record for record in records if record[0] >= oldest]
                 if not read.records[key]:
-                    # Members can write any keys: without this, the dict would grow forever.
+                    # Members can write arbitrary keys; keeping them all would exhaust the memory.
                     del read.records[key]
             decoded = {
                 group: [decode(value) for _, value in read.records.get(group.encode(), ())]

@@ -58,7 +58,7 @@ def fetch_commits(
     groups
         Group ids.
     timeout_s
-        Time-out of a request in seconds. Retries also end this long after the first request.
+        Seconds. Time-out of a request, and longest time from the first request to the last retry.
     progress
         Called with a line for the user every few seconds, and at the end.
 

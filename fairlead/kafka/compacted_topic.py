@@ -97,7 +97,7 @@ class Record:
     group
         The record's key.
     value
-        The bytes of the plan or of its withdrawal. None: a tombstone, which Fairlead never writes.
+        The record's bytes, such as a plan. None: a tombstone, which Fairlead never writes.
     headers
         The record's headers.
     position
@@ -202,7 +202,7 @@ class CompactedTopic:
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or the user may not describe it.
+            The topic does not exist, or the user has no right to describe it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -234,7 +234,7 @@ class CompactedTopic:
         Parameters
         ----------
         partition, groups
-            Groups, and the partition that has their records.
+            A partition, and groups whose records are in this partition.
         only
             Function that returns whether to consider a record; None: consider all records.
 
@@ -316,7 +316,7 @@ class CompactedTopic:
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or the user may not describe it.
+            The topic does not exist, or the user has no right to describe it.
         KafkaUnavailableError
             Brokers do not answer in time.
         """

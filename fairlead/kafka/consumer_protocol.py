@@ -172,7 +172,7 @@ def _read(described: Any) -> BrokerGroup:
 
 
 def _matched(members: Iterable[Any]) -> dict[str, set[str]]:
-    """Return the topics that match each pattern, if a member with the pattern has a partition.
+    """Return the known topics of each pattern: those in the assignments of its members.
 
     Coordinators do not report other topics that match a pattern.
     """

@@ -20,7 +20,7 @@ RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def topics_of_racks(descriptions: Iterable[GroupDescription]) -> set[str]:
-    """Return the topics of groups in which a member has a rack."""
+    """Return the topics of those groups that have a member with a rack."""
     return {
         topic
         for described in descriptions
@@ -89,7 +89,7 @@ def _placed(
 
 
 def _rack_aware(admin: KafkaAdminClient, brokers: set[int]) -> set[int]:
-    """Return the brokers that send consumers to the replica in their rack."""
+    """Return the brokers that send each consumer to the replica in the consumer's rack."""
     resources = [
         ConfigResource(ConfigResourceType.BROKER, str(broker), {SELECTOR: None})
         for broker in sorted(brokers)

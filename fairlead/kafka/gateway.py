@@ -298,7 +298,7 @@ class KafkaGateway:
         return with_agreed_shares(described, self.settings)
 
     def _describe_each(self, groups: Sequence[str]) -> dict[str, GroupDescription]:
-        """Describe some groups; sends the request for classic groups, then for consumer groups."""
+        """Describe groups: first as classic groups, then the others as KIP-848 consumer groups."""
         raw, errors = self._halving(
             groups, lambda admin, portion: admin.describe_groups(list(portion))
         )
@@ -342,7 +342,7 @@ class KafkaGateway:
     def topics_of(self, topics: Collection[str]) -> dict[str, tuple[str, int]]:
         """Return the id and the number of partitions of each topic, by name.
 
-        Leaves out topics that do not exist or that the user may not describe.
+        Leaves out topics that do not exist, and topics that the user has no right to describe.
 
         Raises
         ------
@@ -423,7 +423,7 @@ class KafkaGateway:
             if isinstance(error, BrokerResponseError) and not isinstance(
                 error, RequestTimedOutError
             ):
-                # The broker returned this error; RequestTimedOutError is from kafka-python itself.
+                # A broker sent this error. RequestTimedOutError, however, comes from kafka-python.
                 raise
             self._close_kafka_python()
             raise KafkaUnavailableError(f"Kafka does not answer: {error}") from error
@@ -447,7 +447,7 @@ class KafkaGateway:
             raise ConfigurationError(f"kafka.properties: {kafka_error(error).str()}") from error
 
     def _open_reader(self) -> Consumer:
-        """Return the consumer for reading offsets, which joins no group."""
+        """Return the consumer that reads offsets; it joins no group."""
         if self._reader is None:
             self._reader = reader(self.settings, **{"isolation.level": "read_uncommitted"})
         return self._reader
@@ -485,7 +485,7 @@ def _kind(group: Mapping[str, Any]) -> str:
 
 
 def _unsettled(described: GroupDescription) -> bool:
-    """Whether the group may soon be described without an error."""
+    """Whether the group is rebalancing or its coordinator is moving, which usually ends soon."""
     return described.problem in MOVING or described.state in REBALANCING
 
 

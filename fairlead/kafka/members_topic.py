@@ -47,7 +47,7 @@ class MembersTopic(CompactedTopic):
         Raises
         ------
         ConfigurationError
-            The topic does not exist, or the user may not read it.
+            The topic does not exist, or the user has no right to read the topic.
         KafkaUnavailableError
             Brokers do not answer in time.
         """
@@ -87,7 +87,7 @@ class MembersTopic(CompactedTopic):
         Raises
         ------
         ConfigurationError
-            The topic refuses a record, for example because the user may not write to the topic.
+            The topic refuses a record, for example because the user has no right to write.
         KafkaUnavailableError
             Brokers do not answer in time.
         """

@@ -29,13 +29,13 @@ from fairlead.domain.groups import LogOffsets
 from fairlead.kafka.requests import MISSING, Answers, ask_each
 
 TOPICS_A_BATCH: Final = 100
-#: Maximum number of topics of a group that are looked up although the cluster does not list them.
-#: Each of these topics costs a request in every sample.
+#: A group's topics that the cluster does not list are looked up separately, at a cost of a request
+#: per topic in every sample. A group with more of these topics than this number gets an error.
 UNLISTED_TOPICS_PER_GROUP: Final = 1_000
 #: Number of partitions in a batch. Small, because librdkafka's time for a batch grows faster than
 #: the batch.
 PARTITIONS_A_BATCH: Final = 500
-#: The error if librdkafka returns a negative offset without an error.
+#: Error message for a partition if librdkafka returns a negative offset and no error.
 NO_ANSWER: Final = "its leader does not answer"
 #: Time-out in seconds of a request for a batch. If the request fails, each partition of the batch
 #: is requested separately.
@@ -53,8 +53,8 @@ class TopicSizes:
     hidden
         Maps each topic that cannot be read, for example because a right is missing, to the error.
     unlisted
-        Maps groups to the number of their topics that the cluster does not list. Only for groups
-        with more than `UNLISTED_TOPICS_PER_GROUP` such topics, which were not looked up.
+        Groups with more than `UNLISTED_TOPICS_PER_GROUP` topics that the cluster does not list,
+        each with the number of these topics. These topics were not looked up.
     """
 
     counts: Mapping[str, int]

@@ -24,12 +24,12 @@ from fairlead.wire.record import Headers
 #: Maximum size of a record, in the topic and the producer: a plan of a million partitions fits.
 LARGEST_PLAN_BYTES: Final = 8 * 1024 * 1024
 
-#: Maximum bytes of a transaction with several records. Larger ones might time out before they are
-#: sent.
+#: Maximum bytes of a transaction with several records. A larger transaction might time out before
+#: all its records are sent.
 _AT_ONCE_BYTES: Final = 16 * 1024 * 1024
 _TRANSACTION_S: Final = 10
-#: `send` repeats a batch that failed only because the broker had rejected an earlier record. The
-#: maximum number of repetitions is the number of records, times this number.
+#: If a batch fails only because the broker rejected an earlier record, `send` repeats the batch.
+#: It does so at most this number of times per record.
 _TRIES: Final = 2
 # Errors of the broker or the client that mean that a single record is invalid.
 _OF_ONE_RECORD: Final = frozenset(
@@ -91,7 +91,7 @@ class PlanChannel:
     Raises
     ------
     ConfigurationError
-        The user may not use the transactional id.
+        The user has no right to use the transactional id.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -121,7 +121,7 @@ class PlanChannel:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._in_transaction:  # else readers would wait for its time-out
+        if self._in_transaction:  # else readers would wait until it times out
             with suppress(KafkaException), _fatal_errors():
                 self._producer.abort_transaction(self._timeout_s)
 
@@ -138,7 +138,7 @@ class PlanChannel:
         Raises
         ------
         ConfigurationError
-            The user may not write to the topic.
+            The user has no right to write to the topic.
         KafkaUnavailableError
             Brokers do not answer in time, or another writer has taken over. Some of the records may
             have been committed.
@@ -216,7 +216,7 @@ class PlanChannel:
         raise RefusedRecordError(refused.str())
 
     def _cause(self) -> KafkaError | None:
-        """Return why a transaction failed; the errors of its records may not show the cause."""
+        """Return why a transaction failed; its records' errors do not always show why."""
         try:
             with _fatal_errors():
                 self._producer.commit_transaction(self._timeout_s)

@@ -97,7 +97,7 @@ class RebalanceTrigger:
         self._rack = f"{TRIGGER_RACK}{group}:{version}"
         self._member = str(uuid.uuid4())
         self._epoch = _JOINS
-        self._sent = False  # whether the coordinator may know this member
+        self._sent = False  # a request to join was sent, so the group may have this member
         self._refused = ""
 
     def __enter__(self) -> Self:

@@ -26,7 +26,7 @@ from fairlead.settings import KafkaSettings
 
 #: Default number of records to sample.
 RECORDS: Final = 100_000
-#: Reading stops after this many bytes from brokers. The documentation has 100 MB: this limit is
+#: Reading stops after this many bytes from brokers. The documented limit is 100 MB. This limit is
 #: lower, because librdkafka updates its count of bytes only every 0.1 s.
 MOST_BYTES: Final = 80_000_000
 #: Reading stops after this many seconds.
@@ -60,7 +60,7 @@ def open_log(settings: KafkaSettings, topic: str) -> Iterator["TopicLog"]:
     Raises
     ------
     TopicError
-        The topic does not exist, or the user may not read it.
+        The topic does not exist, or the user has no right to read the topic.
     KafkaUnavailableError
         Brokers do not answer in time.
     """
@@ -168,7 +168,7 @@ class TopicLog:
     def _read(
         self, begin: Int64, stop: Int64, over: Callable[[], bool]
     ) -> Iterator[tuple[int, bytes | None]]:
-        """Read one run of each partition, until `over()`; yield each record's partition and key."""
+        """Read one run per partition; stop if `over()`. Yield each record's partition and key."""
         unfinished = {number: int(stop[number]) for number in np.flatnonzero(stop > begin).tolist()}
         self._consumer.assign(
             [TopicPartition(self._topic, number, int(begin[number])) for number in unfinished]

@@ -3,7 +3,7 @@
 Belongs here: connecting once more to learn the reason and to name a remedy. Belongs elsewhere:
 retries (`requests`).
 
-For every reason, librdkafka raises a time-out. It passes the reason only to a callback.
+Whatever the reason, librdkafka raises a time-out, and passes the reason only to a callback.
 """
 
 import re
@@ -49,7 +49,8 @@ def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> No
 def refusal(settings: KafkaSettings) -> str | None:
     """Connect once more; return why brokers refuse the connection, or None.
 
-    Returns None if brokers accept the connection, or do not answer.
+    Returns None if brokers accept the connection or do not answer. With the protocol PLAINTEXT,
+    always returns None, without connecting.
     """
     config = settings.librdkafka()
     if config.get("security.protocol", "plaintext").lower() == "plaintext":

@@ -29,7 +29,7 @@ from fairlead.settings import KafkaSettings
 
 CLUSTER: Final = "cluster"
 CLUSTER_NAME: Final = "kafka-cluster"
-#: Operations on the cluster. A user who is authorized to all of them counts as a superuser.
+#: Operations on the cluster. A user with the right to all of them counts as a superuser.
 _EVERYTHING: Final = frozenset({"ALTER", "CLUSTER_ACTION", "CREATE", "DESCRIBE"})
 _KINDS: Final = {
     CLUSTER: ResourceType.BROKER,

@@ -87,7 +87,7 @@ def _download(target: Path) -> None:
             str(application),
         ]
         result = _resolve(command)
-        if result.returncode:  # often a single file failed: download only this file again
+        if result.returncode:  # again, for the files that failed (often only one)
             result = _resolve(command)
         if result.returncode:
             log = target.parent / "download.log"

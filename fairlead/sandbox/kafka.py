@@ -131,8 +131,8 @@ class KafkaBroker(processes.Service):
         if not self._cluster_id.exists():
             self._format(java, classpath)
         self.rotate_log()
-        # Paths in Kafka's configuration are relative to its working directory: the path of this
-        # directory may have characters, such as commas, that Kafka's properties do not allow.
+        # Start in the state directory, so that the properties need only relative paths: the path of
+        # this directory may have characters, such as commas, that the properties do not allow.
         processes.spawn(
             [
                 *(str(java), *JVM_OPTIONS, *LOGGING_OPTIONS, self._mark),
@@ -171,7 +171,7 @@ class KafkaBroker(processes.Service):
         self.end(Signals.SIGTERM)
 
     def _new_cluster_id(self) -> str:
-        """Return a UUID in Kafka's format. It begins with "k", since "-" would begin an option."""
+        """Return a UUID in Kafka's format. It begins with "k": with "-", it would be an option."""
         return "k" + urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
     def _ports(self) -> list[int] | None:

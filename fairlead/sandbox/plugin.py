@@ -43,7 +43,7 @@ def plugin_jar() -> Path:
     if not _sources():
         raise SandboxError(f"the jar cannot be built: {PROJECT} has no sources")
     inputs = [*SOURCES.rglob("*"), Path(__file__), Path(jars.__file__)]
-    newest = max(path.stat().st_mtime for path in inputs)  # folders, too: a source may be removed
+    newest = max(path.stat().st_mtime for path in inputs)  # folders change if a source is removed
     JAR.parent.mkdir(exist_ok=True)
     with FileLock(JAR.with_suffix(".lock")):
         if not JAR.exists() or JAR.stat().st_mtime < newest:

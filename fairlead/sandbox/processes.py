@@ -49,7 +49,7 @@ class Service:
         self._name, self.log, self._mark = name, log, mark
 
     def process(self) -> psutil.Process | None:
-        """Return the running process of the service, also of another program; None if none runs."""
+        """Return the service's process, whichever program started it; None if no process runs."""
         return find(lambda command: self._mark in command)
 
     def end(self, signal: Signals) -> None:

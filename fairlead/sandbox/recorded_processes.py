@@ -1,8 +1,8 @@
-"""Records of running commands, and of processes that they run (parts): one file per process.
+"""Files that record which commands run, and which processes (parts) these commands started.
 
-Belongs here: recording processes in a state directory, and reading which of them still run. Belongs
-elsewhere: ending them (`ending`), and services, which are found by their command lines
-(`processes`).
+Belongs here: recording processes in a state directory, one file per process, and reading which of
+them still run. Belongs elsewhere: ending them (`ending`), and services, which are found by their
+command lines (`processes`).
 """
 
 import json

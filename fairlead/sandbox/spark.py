@@ -60,7 +60,7 @@ class SparkServer(processes.Service):
         return server.made_of == made_of(self._settings.properties)
 
     def answers(self, server: WarmServer) -> bool:
-        """Whether a server answers a query, in another session than the one of this process."""
+        """Whether a server answers a query, which is sent through a new connection."""
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - imports pandas
 
         return answers(lambda: SparkSession(server.url))

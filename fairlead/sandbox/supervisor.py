@@ -35,11 +35,11 @@ _LONGEST_WAIT_S: Final = 60.0
 #: Seconds. If a process has run for this long before it ends, it is started again after
 #: `_FIRST_WAIT_S`.
 _STEADY_S: Final = 60.0
-#: `wait_ready` gives up on a part that has ended this often before it was ready.
+#: `wait_ready` raises an error if a part has ended this number of times and is not ready.
 _TRIES: Final = 3
 _ANSWER_S: Final = 2.0
 _LAST_LINES: Final = 10
-#: Width of the column of the log that has the names of parts: the length of the longest name.
+#: Width of the first column of the log, the name of a part: the length of the longest name.
 NAME_WIDTH: Final = 9
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -194,7 +194,7 @@ class _Child:
         return PartState(self._began_at, self._ended or f"waits for {self.part.after}")
 
     def tend(self) -> None:
-        """Start the part if its wait is over; if the part runs, check its state."""
+        """If the part runs, check its state; if not, start it when its waiting time is over."""
         now = time.monotonic()
         if self._popen is None:
             if now >= self._due:

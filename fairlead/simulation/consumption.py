@@ -73,14 +73,14 @@ class Reading:
         Parameters
         ----------
         there
-            Records that may be read, shape (P,).
+            Number of records that wait in each partition, shape (P,).
         owner
             Number of the member that reads each partition, shape (P,); M: no member.
         budgets
             Number of records that each member can process in the step, shape (M + 1,). The last
             value is 0, for partitions without an owner.
         readable
-            Whether each partition is not paused, shape (P,).
+            Which partitions are not paused, bool of shape (P,).
         """
         del step
         there = np.where(readable, there, 0.0)

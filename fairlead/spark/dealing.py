@@ -87,7 +87,7 @@ def deal(sizes: Mapping[str, int], tasks: int) -> dict[str, int]:
     giants = sorted((size, group) for group, size in sizes.items() if size > fair_share)
     alone = {group for _, group in giants}
     others = sorted(sizes.keys() - alone)
-    # Each group counts as one partition more, because groups without partitions are work as well.
+    # Count each group as one more partition: even a group without partitions takes time.
     share = sum(sizes[group] + 1 for group in others) / tasks
     dealt, before = {}, 0
     for group in others:

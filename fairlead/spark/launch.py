@@ -1,4 +1,4 @@
-"""Start Spark's JVM without its properties on the command line, which every user can read.
+"""Start Spark's JVM with properties from a file, since every user can read command lines.
 
 Belongs here: writing the properties to a private file while the JVM starts. Belongs elsewhere:
 choosing the properties (`session`).

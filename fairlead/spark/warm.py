@@ -69,7 +69,7 @@ class WarmServer:
 
     @property
     def url(self) -> str:
-        """Address for clients. To hosts other than `localhost`, gRPC sends tokens only with TLS."""
+        """Address for clients. Without TLS, gRPC sends tokens only to the host `localhost`."""
         about = f"user_id=fairlead;session_id={self.session_id};token={self.token}"
         return f"sc://localhost:{self.port}/;{about}"
 

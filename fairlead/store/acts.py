@@ -37,7 +37,8 @@ class Act:
         The kind of act.
     group, version, sha256
         The plan that the page showed. The group is None if the act freezes or unfreezes all groups.
-        To freeze, the version is None. To unfreeze, it is the number of the freeze (`Freeze`).
+        If the act is a freeze, the version is None. If the act ends a freeze, the version is
+        the number of that freeze (`Freeze.number`).
     reason
         The person's reason.
     """
@@ -94,7 +95,7 @@ def act(engine: Engine, wanted: Act) -> UUID:
 
 
 def objection_to_pages(engine: Engine) -> str | None:
-    """Return why the database login of `engine` may not act for people; None if it may."""
+    """Return why the login of `engine` has no right to act for people; None if it has the right."""
     with transaction(engine) as connection:
         row = connection.execute(select(func.session_user(), func.fairlead.objection_to_pages()))
         login, objection = row.one()
@@ -107,7 +108,7 @@ def find_act(engine: Engine, act_id: UUID) -> Acted | None:
 
 
 def agreed(engine: Engine, verb: Verb, group: str | None, version: int | None) -> list[Acted]:
-    """Return the requests of the last day that need another person's agreement, oldest first."""
+    """Return the last day's requests for an act that needs a second person, oldest first."""
     about = (
         PageAct.act == verb,
         PageAct.outcome == "agreed",

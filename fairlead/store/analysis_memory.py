@@ -48,7 +48,7 @@ _CHANGES: Final = text("""
     ORDER BY newest.version, newest.state
 """)
 
-#: Fields of findings that the table of diagnoses does not store in a column of the same name.
+#: Fields of findings for which the table of diagnoses has no column of the same name.
 _ELSEWHERE: Final = {"capacities", "seen", "kept", "remembered_costs"}
 
 

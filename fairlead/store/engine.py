@@ -101,7 +101,7 @@ def create_store_engine(
     engine = create_engine(
         url,
         pool_pre_ping=True,
-        isolation_level="READ COMMITTED",  # after a wait for a lock, shows newly committed rows
+        isolation_level="READ COMMITTED",  # a query that waited for a lock sees new rows
         hide_parameters=True,  # plan documents do not belong in messages
         connect_args={
             "application_name": "fairlead",

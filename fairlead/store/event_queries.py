@@ -32,7 +32,7 @@ _STEPS_SINCE: Final = f"""{_STEPS}
 _SNAPSHOT: Final = re.compile(r"([0-9]+):([0-9]+):[0-9,]*")
 #: The first call of `read_steps` returns the steps of this period.
 _FIRST_PERIOD: Final = timedelta(minutes=10)
-#: The queries on large tables have a LIMIT as well: otherwise Postgres would read a whole month
+#: Each subquery on a large table has its own LIMIT. Otherwise Postgres would read a whole month
 #: even if only the events of the last hours are needed.
 _HISTORY: Final = """
 SELECT * FROM (
@@ -77,7 +77,7 @@ def read_history(
 
 
 def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
-    """Return new steps of all groups' plans after their proposal, the oldest first.
+    """Return the new steps of all groups' plans, except proposals, the oldest first.
 
     Parameters
     ----------

@@ -87,8 +87,8 @@ def unfreeze_plans(engine: Engine, group: str | None, *, reason: str) -> None:
     Raises
     ------
     PlanStateError
-        There is no such freeze. Or the group's plans need a second person's approval, and the
-        session's user may not give it: the user is a planner, or is not an approver.
+        There is no freeze to end. Or the group's plans need a second person's approval, which the
+        session's user has no right to give: the user is a planner, or is not an approver.
     """
     with transaction(engine) as connection:
         connection.execute(select(func.fairlead.unfreeze(group, reason)))

@@ -16,11 +16,11 @@ from fairlead.store.queries import Row, read_rows, require_group
 if TYPE_CHECKING:
     from fairlead.domain.stored_samples import LastStored, StoredSample
 
-#: Maximum number of samples read: enough for four days with a sample every quarter of an hour.
+#: Maximum number of samples to read: enough for four days with a sample every quarter of an hour.
 TIMES: Final = 400
-#: Maximum total number of partitions in the samples read: fewer samples of large groups are read.
+#: Maximum number of partitions to read, summed over samples: limits the samples of large groups.
 CELLS: Final = 40_000
-#: Maximum number of adoption rows read: enough for two days with a row every quarter of an hour.
+#: Maximum number of adoption rows to read: enough for two days with a row per quarter of an hour.
 ADOPTIONS: Final = 192
 
 _DIAGNOSES: Final = """
@@ -116,7 +116,7 @@ def read_adoption(engine: Engine, group: str) -> list[Row]:
 
 
 def read_work(engine: Engine, group: str, *, partition: str | None = None, limit: int) -> list[Row]:
-    """Return how much time consumers need for each partition, the largest first.
+    """Return how much time consumers need for each partition, expensive partitions first.
 
     `partition` ("topic-number") selects a single partition.
     """
@@ -124,7 +124,7 @@ def read_work(engine: Engine, group: str, *, partition: str | None = None, limit
 
 
 def last_planning(engine: Engine) -> datetime | None:
-    """Return the time of the newest snapshot of any planning run; None if there is none."""
+    """Return the time of the last snapshot of all planning runs; None if there is no snapshot."""
     at: datetime | None = read_rows(engine, _LAST_PLANNING)[0]["at"]
     return at
 

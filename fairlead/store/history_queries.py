@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.domain.candidate_figures import SnapshotCandidate
     from fairlead.domain.records import Analysed
 
-#: Diagnoses that an assignment may cure.
+#: Diagnoses of groups that a new assignment may help.
 MAY_BE_HELPED: Final = ("unbalanced", "slow member")
 #: If planning is switched on, a group that needs a plan gets a decision within this time.
 UNDECIDED: Final = timedelta(minutes=30)

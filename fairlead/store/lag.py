@@ -29,7 +29,7 @@ def insert_lag(connection: Connection, lag: pa.Table) -> int:
         seen,
     ).all()
     rows = lag
-    # Join only if some snapshots are stored already: a join takes a tenth as long as storing.
+    # Join only if some snapshots are stored already: a join takes a tenth of the time of storing.
     if len(new) < len(seen):
         keys = pa.table(
             {

@@ -1,7 +1,7 @@
 """Figures of all groups at once, for monitoring: a few rows per group.
 
 Belongs here: queries that run every few seconds, so they must be cheap with ten thousand groups.
-Any database role may run them. Belongs elsewhere: names of metrics
+Each of Fairlead's database roles has the right to run them. Belongs elsewhere: names of metrics
 (`fairlead.surfaces.web.metrics`), queries on one group (`history_queries`).
 """
 
@@ -26,8 +26,8 @@ CURRENT_WITHIN: Final = timedelta(minutes=15)
 #: Number of intervals without a sample after which samples are overdue. It allows for one failed
 #: and one slow sample.
 INTERVALS: Final = 3
-#: Maximum number of partitions with a metric. If there are more, those whose records take longest
-#: to process get one.
+#: Maximum number of partitions with a metric. If there are more partitions, the metric has those
+#: whose records take longest to process.
 _MOST_PARTITIONS: Final = 10_000
 #: Time-out of a query; shorter than Prometheus's scrape time-out of ten seconds.
 _STATEMENT_TIMEOUT: Final = "5s"

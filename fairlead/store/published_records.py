@@ -106,7 +106,8 @@ def record_sent(
         new.on_conflict_do_update(
             index_elements=[LastRecord.group_id],
             set_={**columns, "at": func.now()},
-            where=new.excluded.epoch >= LastRecord.epoch,  # else a delayed publisher sent it
+            # Skip a record with a lower epoch: it is from a delayed publisher.
+            where=new.excluded.epoch >= LastRecord.epoch,
         ),
         rows,
     )

@@ -35,7 +35,8 @@ class Offer:
     statement
         The statement in psql that approves or rejects a proposed version; "" for other steps.
     launchpad
-        Address in the Dagster UI; None if unknown, or if Dagster's user may not take the step.
+        Address in the Dagster UI; None if unknown, or if Dagster's database user has no right to
+        take the step.
     """
 
     label: str
@@ -92,7 +93,7 @@ def approve(plan: "StoredPlan", dagster_url: str | None) -> Offer:
     """Return the step that approves a plan by its hash.
 
     If a second person must approve the plan (`four_eyes`), the step has no launchpad: Dagster's
-    database user is a planner, and planners may not approve such plans.
+    database user is a planner, and planners have no right to approve such plans.
 
     Parameters
     ----------

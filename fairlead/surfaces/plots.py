@@ -29,7 +29,7 @@ _HEIGHT, _TOP, _BOTTOM = 190, 10, 24
 _ROW: Final = 18
 _NAME: Final = 22
 _OWNER: Final = 32
-#: If a plot covers a longer time, its dates have no hours.
+#: Plots that cover a longer time show dates without the time of day.
 _LONG: Final = timedelta(days=8)
 _Ends = tuple[datetime, datetime] | None
 
@@ -48,7 +48,8 @@ def over_time(
     at
         Times, time-zone-aware, ascending.
     series
-        Name of a line to its value at each time; None leaves a gap. At most one line per colour.
+        Maps the name of each line to the line's value at each time; None leaves a gap. At most one
+        line per colour.
     title
         Description for screen readers.
     written
@@ -192,9 +193,9 @@ def _times(ends: _Ends, height: int, left: int = _LEFT) -> str:
 
 
 def _rounded(value: float, units: Sequence[float]) -> float:
-    """Return the end of an axis: the smallest round number from `value` on.
+    """Return the end of an axis: the smallest round number that is not below `value`.
 
-    Half of the number is round, too, because the middle of the axis has a label.
+    Half of this number is round, too, because the middle of the axis also has a label.
     """
     if value <= 0:
         return 2.0

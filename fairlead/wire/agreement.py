@@ -275,7 +275,7 @@ _KINDS: Final[Mapping[str, type[Record]]] = {
     "assignment": AssignmentRecord,
     "mark": Mark,
 }
-#: Name of a record's field to the function that checks and converts the field's value.
+#: Maps the name of each field of a record to the function that checks and converts its value.
 _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "generation": _generation,
     "member": _text,

@@ -90,7 +90,7 @@ class _Group:
     members
         The names of M members, sorted.
     topics
-        The names of T topics, sorted, to topic numbers.
+        Maps the names of T topics, sorted, to topic numbers.
     subscribed
         Which member subscribes to which topic, bool of shape (M, T).
     offsets
@@ -226,8 +226,8 @@ def _place(group: _Group, owner: npt.NDArray[np.int32]) -> None:
     for topics, members in _audiences(group, np.unique(topic_of)):
         unowned = orphans[np.isin(topic_of, topics)]
         unowned = unowned[np.argsort(-group.weights[unowned], kind="stable")]
-        # N partitions go to at most N members: those with the fewest partitions; among equals, to
-        # those with the least weight.
+        # N partitions go to at most N members. So only the N members with the fewest partitions
+        # (among equals, with the least weight) are considered.
         least = members[np.lexsort((loads[members], counts[members]))[: unowned.size]]
         heap = [(int(counts[m]), float(loads[m]), int(m)) for m in least]
         weights, placed = group.weights[unowned], np.empty(unowned.size, dtype=np.int32)

@@ -123,13 +123,13 @@ class AssignmentNote:
     incomplete: bool = False
 
     def known(self, *, by_leader: bool) -> tuple[Identity, bool]:
-        """Return the newest plan record known to the leader, and whether its plan had expired.
+        """Return the newest plan record that was read, and whether its plan had expired.
 
         Parameters
         ----------
         by_leader
-            Whether to return the newest record that the leader itself had read, not the newest that
-            any member had read.
+            True: the newest record that the leader itself had read; its plan counts as expired if
+            the leader did not follow it. False: the newest record that one of the members had read.
 
         Examples
         --------

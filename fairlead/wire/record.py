@@ -51,7 +51,7 @@ class Identity(NamedTuple):
         return self[:3]
 
 
-#: The identity of no record, less than the identity of every record.
+#: Stands for "no record"; less than the identity of every record.
 NOTHING: Final = Identity(0, 0)
 
 

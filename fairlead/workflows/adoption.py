@@ -50,7 +50,7 @@ class Adoption:
 
     @property
     def adherence(self) -> float | None:
-        """The share of planned partitions whose owner is the planned one; None: none is planned."""
+        """The share of planned partitions with their planned owner; None if none is planned."""
         return adherence(self.as_planned, self.planned)
 
 

@@ -243,7 +243,7 @@ def _changes(plan: StoredPlan, row: Mapping[str, Any]) -> list[str]:
 
 
 def _sample(group: Group, question: Question, decision: PlanDecision) -> StoredSample:
-    """Return the figures of a group's newest sample to store for the group's page."""
+    """Return the figures of a group's newest sample, which are stored for the group's page."""
     problem, outlook = question.problem, decision.outlook
     known = decision.diagnosis.name != "unknown"
     laid_out = {

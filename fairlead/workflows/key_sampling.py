@@ -37,8 +37,8 @@ def report_on_keys(
     Parameters
     ----------
     engine, group
-        Fairlead's database, and the group whose lag is forecast for more partitions. If either is
-        None, the report has no forecast.
+        Fairlead's database, and the group whose lag is forecast if the topic gets more partitions.
+        If either is None, the report has no forecast.
 
     Raises
     ------

@@ -61,8 +61,9 @@ def carry_out(
     In these cases, a draft is dropped, the decision is stored as 'no change', and the group keeps
     its present version:
 
-    - A version waits for publication, or a rollback waits for approval, and still fits the group.
-    - A version waits for approval, still fits the group and is good enough, and the draft would
+    - A version that still fits the group waits for publication, or is a rollback that waits for
+      approval.
+    - A version that still fits the group and is good enough waits for approval, and the draft would
       wait for approval, too. People then need not review nearly the same plan again.
     - The present version was made from a newer snapshot than the draft.
     - The group does not follow its published version completely, and this version is good enough.
@@ -120,7 +121,7 @@ def _weighed(
     reason = _overtaken([before for before in (waiting, published) if before is not None], draft)
     if (
         not reason and waiting is not None and waiting.snapshot_id != draft.snapshot_id
-    ):  # with the same snapshot, the waiting version is from this run, which repeats its step
+    ):  # if both have the same snapshot, an earlier attempt of this run stored `waiting`
         reason = _why_kept(waiting, draft, policy, answer)
     if not reason and published is not None and published.snapshot_id != draft.snapshot_id:
         reason = _needless(published, draft, policy)

@@ -23,8 +23,8 @@ from fairlead.wire.members import member_names
 
 #: Seconds for which each of the three rebalance triggers stays in a group. Together they stay
 #: 11 s: the broker waits 1 s between assignments, and heartbeats are 5 s apart. When a trigger
-#: joins, the broker assigns again, but it may not have read the plan yet. So the first two leave
-#: soon, and the next one joins.
+#: joins, the broker assigns again, but perhaps it has not read the plan yet. So the first two
+#: triggers leave soon, and the next trigger joins.
 STAYS_S: Final = (1.5, 2.5, 7.0)
 _CHECK_EVERY_S: Final = 0.1
 
@@ -181,7 +181,7 @@ class _Round:
                 )
 
     def _describe_pending(self) -> Mapping[str, BrokerGroup]:
-        """Describe the pending groups. Those that follow their plans, or cannot, are done."""
+        """Describe pending groups; groups that follow their plans, or cannot do so, are done."""
         pending = [group for group in self.goals if group not in self.done]
         try:
             descriptions = self.describe(pending) if pending else {}
@@ -204,7 +204,7 @@ class _Round:
 
 
 def out_of_reach(described: BrokerGroup) -> str:
-    """Return why no rebalance of a group may be triggered; "" if it may be."""
+    """Return why a rebalance of a group must not be triggered; "" if one can be triggered."""
     if described.error is not None:
         return described.error
     if not described.consumers:

@@ -9,13 +9,13 @@ A publisher is a process that sends plans. For each partition of the plan topic,
 Postgres. While it has the lock, it fences earlier publishers: Kafka then rejects their records.
 With the same database session, it commits the records that it will send, as entries of the outbox.
 If a publisher freezes before this commit, it loses the lock and cannot commit. If it freezes after
-the commit, another publisher fences it, so it cannot send. Then it cannot store either that a
-record was not sent, because the other publisher may have sent the record in the meantime.
+the commit, another publisher fences it, so it cannot send. Its attempt to store that a record was
+not sent fails, too, because the other publisher may have sent this record in the meantime.
 
 ==================  ===================  ==================================  =====================
 step                state of the plan    done by                             after a crash
 ==================  ===================  ==================================  =====================
-`PublishRequest`    approved             `_Pass`, after verifying            approved still
+`PublishRequest`    approved             `_Pass`, after verifying            still approved
 `OutboxEntry`       sending              `Turn.add`: Postgres commits        sent, or stale
 record in topic     sending              `PlanChannel.send`: Kafka commits   published
 `PublishedRecord`   published            `Outbox.confirm`: Postgres commits
@@ -494,7 +494,7 @@ class _Pass:
         return Lease.DUE if due else Lease.HOLDS
 
     def _objection(self, plan: StoredPlan, described: _Described) -> Objection | None:
-        """Return why a plan may not be sent; None if it may.
+        """Return why a plan must not be sent; None if it can be sent.
 
         If the stored bytes are damaged, a plan in the state `sending` ends, because it would block
         the group's other plans. An approved plan stays, so that a person can inspect it.

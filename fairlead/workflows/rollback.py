@@ -76,7 +76,7 @@ def rollback(
     PlanStateError
         The version does not exist, is published now, or was never published.
     StalePlanError
-        The group differs from the version's basis; the message has every difference.
+        The group has changed since the version was made; the message lists the differences.
     TamperedPlanError
         The stored bytes of the version were changed.
     GroupError, KafkaUnavailableError
@@ -128,7 +128,8 @@ def rollback(
 def _weights(plan: PlanDocument, lag: MeasuredLag | None) -> dict[str, npt.NDArray[np.float64]]:
     """Return the weights of each topic's partitions.
 
-    These are the newest lag or, if the lag of a partition is unknown, the weights in the old plan.
+    The weights of a topic are its partitions' newest lags. If one of these lags is unknown, the
+    topic has the weights of the old plan; without such weights, 0.
     """
     measured = lag.lags if lag else {}
     return {

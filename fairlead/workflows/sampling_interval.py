@@ -20,8 +20,8 @@ _ANALYSING: Final = 0.5
 def interval(taken: Taken, settings: SamplingSettings) -> timedelta:
     """Return the time from the beginning of one sample to the beginning of the next.
 
-    This time is at least `sampling.every`. It is longer if otherwise reading from brokers would
-    take more than the share `sampling.share` of it, or analysing more than half of it.
+    This time is at least `sampling.every`. If samples are slow, it is longer, so that reading from
+    brokers takes at most the share `sampling.share` of it, and the analysis at most half of it.
 
     Examples
     --------

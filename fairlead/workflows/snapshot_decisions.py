@@ -1,8 +1,8 @@
 """Decisions on the groups of a snapshot, from the table of candidates to stored versions.
 
-Belongs here: reading the tables of one snapshot, and passing on decisions in parts. Belongs
-elsewhere: the analysis (`fairlead.domain.analysis`), drafting (`fairlead.domain.drafting`), storing
-and approving (`proposal`).
+Belongs here: reading the tables of one snapshot, and dividing its decisions into transactions.
+Belongs elsewhere: the analysis (`fairlead.domain.analysis`), drafting (`fairlead.domain.drafting`),
+storing and approving (`proposal`).
 """
 
 from collections.abc import Sequence

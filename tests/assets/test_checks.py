@@ -24,7 +24,7 @@ SOUND = {"orders-1": [0], "orders-2": [1, 2]}
 
 
 def keep_snapshot(pipeline: Pipeline, *, error: str | None = None, other: str = "audit") -> None:
-    """Write a snapshot of the groups `orders` and `other`; `other` could not be read.
+    """Write a snapshot of the group `orders`, and of a group `other` that could not be read.
 
     `other` belongs to another cohort. The last of the three partitions of `orders` has no leader.
     """
@@ -123,7 +123,7 @@ def test_altered_document_fails(
 def test_plan_of_another_cohort_is_not_checked(
     propose: Callable[..., StoredPlan], pipeline: Pipeline
 ) -> None:
-    """An invalid plan fails no check of another cohort (groups that are planned together)."""
+    """The check of one cohort (groups planned together) ignores invalid plans of other cohorts."""
     propose({"orders-1": [0], "orders-2": [1]})
     pipeline.know("audit")
     result = pipeline.check("every_partition_has_one_owner")

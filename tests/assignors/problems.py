@@ -78,7 +78,7 @@ def small_problems(count: int, *, largest: int = 800) -> Iterator[tuple[int, Pro
 
 
 def rejoin(problem: Problem, owner: Int32) -> Problem:
-    """Return the problem in which each member owns what `owner` assigns to it."""
+    """Return a copy of the problem in which each member owns what `owner` assigns to it."""
     return replace(problem, owner=owner)
 
 

@@ -49,8 +49,8 @@ def test_no_assignment_beats_the_lower_bound() -> None:
 def test_the_bound_accounts_for_eligibility() -> None:
     """If a topic has few subscribers, the lower bound exceeds the members' mean lag.
 
-    Only a and b read `t` and `u`, with 90 records: one of them has at least 45. The mean of all
-    five members is 20.
+    Only `a` reads the topic `t`, and only `a` and `b` read `u`. These topics have 90 records, so
+    `a` or `b` has at least 45. The mean of all five members is 20.
     """
     members = {"a": ["t", "u"], "b": ["u", "v"], "c": ["v"], "d": ["v"], "e": ["v"]}
     lags = {"t": [30, 10], "u": [25, 25], "v": [10]}

@@ -14,7 +14,7 @@ MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 
 def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
-    """Return a random group in which half of the members own everything, and assignor options.
+    """Return a random group and assignor options; half of the group's members own everything.
 
     While the assignor computes a plan, it moves some partitions repeatedly.
     """
@@ -32,7 +32,7 @@ def crowded(seed: int) -> tuple[Problem, dict[str, int]]:
 
 
 def test_reasons_name_the_members_of_the_move() -> None:
-    """If a move's reason is "makes room on a for t-0", a gives up a partition and gets t-0."""
+    """If a move's reason is "makes room on X for t-0", the move is from X, and X gets t-0."""
     kinds: Counter[str] = Counter()
     for seed in range(300):
         problem, options = crowded(seed)

@@ -46,8 +46,8 @@ def racked(seed: int) -> Problem:
 def value(problem: Problem, owner: Int32) -> tuple[object, int]:
     """Return two figures that settling minimises, the more important first.
 
-    The sum of squared shares, where a share is a member's number of partitions of one topic; and
-    the number of partitions read across racks.
+    The figures are the sum of squared shares, where a share is a member's number of partitions of
+    one topic; and the number of partitions read across racks.
     """
     return spread(problem, owner)[2], far(problem, owner)
 
@@ -73,7 +73,10 @@ def test_settling_reduces_cross_rack_reads_at_no_cost(monkeypatch: pytest.Monkey
 
 
 def test_no_exchange_within_a_topic_would_help() -> None:
-    """Swapping two moved partitions of a topic with equal lags saves no cross-rack read."""
+    """Swapping the new owners of two moved partitions of a topic saves no cross-rack read.
+
+    Only partitions with equal lags are swapped.
+    """
     for seed in range(200):
         problem = racked(seed)
         owner = assign("sticky-lag-aware", problem, **BAND).owner
@@ -120,8 +123,8 @@ def test_spreads_topics_if_plans_are_equally_good() -> None:
 def test_no_exchange_that_the_next_plan_would_extend() -> None:
     """A second plan for the same group moves nothing.
 
-    So the first plan has made no exchange after which `c`, which reads only `t`, could take over
-    the partition of `t`.
+    After some exchanges in the first plan, the second plan would give the partition of `t` to `c`,
+    which reads only `t`. The first plan must not make such an exchange.
     """
     both = ["t", "u"]
     owned = {"t": [0], "u": [0, 1]}

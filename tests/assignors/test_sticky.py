@@ -130,9 +130,10 @@ def test_max_moves_is_all_or_nothing() -> None:
 
 
 def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
-    """Return whether moves can shift a partition to a member with two fewer partitions.
+    """Return whether moves can even out two members whose counts differ by two or more.
 
-    The partition may go there directly, or along a chain of members that each pass on a partition.
+    A partition moves from one member to the other directly, or along a chain of members: each
+    member of the chain gets a partition and gives up another one.
     """
     counts = Assignment(problem, owner).counts
     gives = {
@@ -153,7 +154,7 @@ def improvable(problem: Problem, owner: np.ndarray[tuple[int], np.dtype[np.int32
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_chain_of_moves_improves_very_uneven_loads(seed: int) -> None:
-    """No chain of moves helps if topics differ much in size and members have few of them."""
+    """No chain of moves improves a plan, even for topics of very different sizes."""
     rng = random.Random(seed)
     topics = {f"t{n:02}": 6000 // (n + 1) for n in range(30)}
     members = {

@@ -23,7 +23,7 @@ PROBLEM = Problem.of({"t": 2, "u": 1, "v": 1}, {"a": ["t"], "b": ["t", "u"]})
     ],
 )
 def test_finds_each_violation(owner: list[int], found: list[str]) -> None:
-    """Each invariant has its own message, which names the partition."""
+    """The message about a violation names the broken rule and the partition."""
     assert violations(PROBLEM, Assignment(PROBLEM, np.array(owner, np.int32))) == found
 
 

@@ -51,13 +51,13 @@ _HEADINGS: Final = {
     "Unicode/ICU License": "ICU",
     "License Version 2.0:": "Apache-2.0",
 }
-#: Jar of Spark that its LICENSE does not list -> Maven group and licence from the jar's pom.
+#: Jar of Spark that Spark's LICENSE does not list -> Maven group and licence from the jar's pom.
 _LEFT_OUT: Final = {
     "failureaccess": ("com.google.guava", "Apache-2.0"),
     "log4j-1.2-api": ("org.apache.logging.log4j", "Apache-2.0"),
     "vertx-uri-template": ("io.vertx", "Apache-2.0"),
 }
-#: Beginning of the Maven group of one of Kafka's jars -> SPDX licence.
+#: Prefix of Maven groups -> SPDX licence of Kafka's jars in these groups.
 _OF_KAFKA: Final = {
     "com.github.luben": "BSD-2-Clause",
     "com.google.re2j": "BSD-3-Clause",

@@ -1,7 +1,7 @@
 """Checks of the files in deploy/ that do not require a container engine.
 
-The named files, services and settings exist, programs accept their options, images are pinned, no
-user is root, and Dagster accepts its configuration.
+The files, services and settings in them exist, programs accept the given options, images are
+pinned, no user is root, and Dagster accepts its configuration.
 """
 
 import json
@@ -94,7 +94,7 @@ def test_images_are_pinned_and_no_user_is_root() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_variables_are_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our services' variables are valid settings, and name hosts that are in compose.yaml."""
+    """Our services' variables are valid settings; their hosts are services of compose.yaml."""
     environment = OURS[name]["environment"]
     variables = {name: interpolated(value) for name, value in environment.items()}
     for variable, value in variables.items():
@@ -167,7 +167,7 @@ def test_dagster_accepts_its_configuration(
 
 
 def test_dockerfile_copies_existing_files() -> None:
-    """The Dockerfile copies existing files that .dockerignore admits, and its base is pinned."""
+    """The Dockerfile copies existing files that .dockerignore admits; the base image is pinned."""
     (context,) = {service["build"]["context"] for service in OURS.values()}
     assert (DEPLOY / context).resolve() == ROOT
     sent = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
@@ -216,7 +216,7 @@ def test_image_serves_as_an_unprivileged_user() -> None:
 
 def accepts(words: list[str]) -> None:
     """Check that a program accepts its arguments, by running it with `--help` appended."""
-    if "--" in words:  # a program that then executes another one
+    if "--" in words:  # after `--` follows another command, which the program runs
         then = words.index("--")
         accepts(words[then + 1 :])
         words = words[:then]

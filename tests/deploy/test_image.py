@@ -132,7 +132,7 @@ def test_kills_leave_database_and_topic_agreed(
 
 
 def wait_until_running(composed: Composed, name: str) -> None:
-    """Wait until a service is healthy again; not for Kafka: our image cannot run its check."""
+    """Wait until a service is healthy again. Skip Kafka, whose check our image cannot run."""
     if name != "kafka" and "test" in COMPOSE["services"][name].get("healthcheck", {}):
         composed.wait(lambda: composed.healthy(name), f"{name} is healthy again")
 
@@ -152,7 +152,7 @@ def agreed(composed: Composed, after: str) -> int:
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "migrate"])
 def test_services_end_cleanly_after_sigterm(followed: Composed, name: str) -> None:
-    """After SIGTERM while a plan is sent, each service ends, and topic and database agree."""
+    """After SIGTERM while publishing or withdrawing, a service ends; topic and database agree."""
     published = "SELECT count(*) FROM fairlead.plan_history WHERE state = 'published'"
     step = WITHDRAW if answer(followed, published) == "1" else PUBLISH
     sending = followed.begin("code", "sh", "-c", step)

@@ -37,7 +37,7 @@ LINK = re.compile(
     r'\{\{ with query "fairlead_web_info" \}\}\{\{ \. \| first \| label "(?P<label>\w+)" \}\}'
     r"\{\{ end \}\}(?P<path>/.*)"
 )
-#: Value of the dashboard's variable for groups if the user chooses all.
+#: Variable of the dashboard -> its value if the user chooses all groups.
 VARIABLES = {"$group": ".*"}
 
 
@@ -72,7 +72,7 @@ def exposed(week: str, week_engine: Engine) -> list[Metric]:
 
 
 def approve_for_another_group(url: str) -> None:
-    """Insert an approved plan of a third group, and regressions of superseded versions."""
+    """Insert reported work, a third group's approved plan, and regressions of old versions."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")  # disables triggers
         for statement in (
@@ -100,7 +100,7 @@ def approve_for_another_group(url: str) -> None:
                 " (group_id, snapshot_id, snapshot_at, outcome, reason, version)"
                 " VALUES ('invoices', 's', now(), 'plan', 'better', 1)"
             ),
-            (  # a regression of the version before the published one
+            (  # a regression (more lag after the plan) of each superseded version
                 "INSERT INTO fairlead_raw.regression"
                 " (group_id, version, at, evidence, automatic, back_off_until)"
                 " SELECT group_id, version, now(), 'later', false, now()"

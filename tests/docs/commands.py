@@ -79,7 +79,7 @@ def _uvx(arguments: Sequence[str]) -> None:
 
 
 def _is_ours(wheel: str) -> None:
-    """Check that `make dist` builds a wheel of this name, and that the project has its extras."""
+    """Check that `make dist` builds this wheel, and that the project has the wheel's extras."""
     project = _project()
     path, _, extras = wheel.rstrip("]").partition("[")
     name = project["name"].replace("-", "_")
@@ -109,7 +109,7 @@ def _helm(arguments: Sequence[str]) -> None:
 
 
 def _kafka_topics(arguments: Sequence[str]) -> None:
-    """Let Kafka's tool parse the options. An invalid last option prevents a connection."""
+    """Let Kafka's tool check the options. It never connects, because we add an invalid option."""
     try:
         run_kafka_tool("org.apache.kafka.tools.TopicCommand", *arguments, "--fairlead-stop")
     except SandboxError as error:

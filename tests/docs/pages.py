@@ -9,13 +9,13 @@ The language of a fenced block determines the check:
   output must follow.
 - sh: each command must exist and accept its options (`commands`), like commands in inline code.
 - python: it must compile, and its imports must exist. If it begins with a docstring, it is run.
-- pycon: it is run as a doctest that can use the names of the page's python blocks that were run.
+- pycon: it is run as a doctest. It can use names from python blocks that were run before it.
 - java: it must create an object of one of our classes. `tests/jvm` runs the same lines.
 - toml: valid settings. properties: each line sets a value. json, yaml: valid syntax. text: the
   output of a program.
 
-Belongs here: running examples. Belongs elsewhere: finding blocks (`blocks`), their data
-(`scenario`).
+Belongs here: running examples. Belongs elsewhere: finding blocks (`blocks`), and the data of
+examples (`scenario`).
 """
 
 import ast

@@ -147,7 +147,7 @@ def test_drawing_of_the_pipeline_has_the_dependencies_of_assets() -> None:
 
 
 def _box_at(boxes: Mapping[str, tuple[int, ...]], x: int, y: int) -> str:
-    """Return the box on whose border the point is, within 4 px because of the arrow's tip."""
+    """Return the box that this end of an arrow touches, to within 4 px."""
     (name,) = (
         name
         for name, (left, top, width, height) in boxes.items()

@@ -79,7 +79,7 @@ def test_documentation_is_within_its_word_limit() -> None:
 
 
 def test_the_product_has_the_documented_size() -> None:
-    """Lines of code of each capability are within 10 % of the number in CONTRIBUTING.md."""
+    """The numbers of lines of code in CONTRIBUTING.md are right within 10 % for each capability."""
     documented = {
         name: int(lines.replace(",", ""))
         for name, lines in re.findall(

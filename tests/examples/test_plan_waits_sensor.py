@@ -1,4 +1,4 @@
-"""The example sensor, which reports each plan that waits for approval once."""
+"""The example sensor, which makes one report about each plan that waits for approval."""
 
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location

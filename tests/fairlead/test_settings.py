@@ -162,7 +162,7 @@ def test_file_that_is_not_toml_is_named(config: Path, text: str) -> None:
 
 
 def test_librdkafka_settings_pass_through(config: Path) -> None:
-    """Clients get the keys of `[kafka.properties]`, with text values, and the given arguments."""
+    """Clients get defaults, the keys of `[kafka.properties]` as text, and the given arguments."""
     config.write_text(
         '[kafka]\nbootstrap_servers = "k:1"\n[kafka.properties]\n'
         f'"sasl.password" = "{SECRET}"\n"socket.keepalive.enable" = true\n"retries" = 3\n'

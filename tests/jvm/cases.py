@@ -1,6 +1,6 @@
 """Small random plans and groups with edge cases, for comparing the decisions of two languages.
 
-Belongs here: drawing cases. Belongs elsewhere: assertions.
+Belongs here: making cases. Belongs elsewhere: assertions.
 """
 
 import random
@@ -29,7 +29,7 @@ class Case:
 
 
 def draw_case(rng: random.Random) -> Case:
-    """Draw a plan for some members, and a group that differs from the plan in some respects."""
+    """Return a random plan, and a group that differs from the plan in some respects."""
     topics = rng.sample(TOPICS, rng.randint(1, len(TOPICS)))
     planned = _counts(rng, topics)
     members = _group(rng, topics)

@@ -161,7 +161,10 @@ class Cluster:
         self._send(PLANS, group, b"garbage", [])
 
     def inflate(self, group: str, numbers: str = "0-9999999") -> None:
-        """Publish a plan of ten million partitions, by default in a few hundred bytes."""
+        """Publish a short document whose plan has ten million partitions.
+
+        `numbers` has the partitions of the only member, as ranges.
+        """
         now = datetime.now(UTC)
         share = MemberShare(("t",), {"t": np.array([0])})
         plan = PlanDocument(group, 1, "p", "tests", now, now, {"t": 10_000_000}, {"m": share})
@@ -240,9 +243,10 @@ class MemberEndedError(Exception):
 
 
 class Plain:
-    """A plain consumer on a thread, with the assignor `fairlead`; records revoked partitions.
+    """A plain consumer on a thread, with the assignor `fairlead`.
 
-    A static member keeps its partitions while it is stopped. `ended`: see `MemberEndedError`.
+    `revoked` has the partitions that the consumer lost while running. A static member keeps its
+    partitions while it is stopped. `ended`: see `MemberEndedError`.
     """
 
     def __init__(
@@ -296,7 +300,7 @@ class Plain:
 
 
 class Group:
-    """Plain consumers of one group and one topic; all are static members, or none."""
+    """Plain consumers of one group and one topic: all of them static members, or all dynamic."""
 
     def __init__(
         self, cluster: Cluster, name: str, topic: str, partitions: int, *, static: bool = False

@@ -56,7 +56,7 @@ class RemoteStorm(Storm):
         return {"group_protocol": "consumer", "group_remote_assignor": ASSIGNOR}
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, whether or not such a consumer runs."""
+        """Publish a plan with random shares for all `NAMES`, even those of absent consumers."""
         self.version += 1
         shares: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in NAMES}
         for partition in range(self.partitions):

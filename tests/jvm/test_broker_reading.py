@@ -1,4 +1,4 @@
-"""If a broker may not read plans or has no plan topic, no member loses a partition."""
+"""If a broker has no right to read plans, or there is no plan topic, members keep partitions."""
 
 import time
 from collections.abc import Callable
@@ -53,10 +53,11 @@ def keeps(group: Group, comes: str) -> None:
 def test_new_members_topic_is_found_within_seconds(
     broker: KafkaBroker, checks: Program, unique_name: str
 ) -> None:
-    """A new members topic is read sooner than a new partition of the plan topic.
+    """When the members topic is created, brokers read it within seconds.
 
     The members topic is created with the first plan, and a rebalance trigger ends after 11 s.
-    Therefore brokers check for missing topics every second, for other changes every 15 s.
+    Therefore brokers check for missing topics every second. For other changes, such as a new
+    partition of the plan topic, they check only every 15 s.
     """
     cluster = Cluster(broker)
     assert MEMBERS not in cluster.admin.list_topics().topics  # this test must be the broker's first
@@ -87,7 +88,10 @@ def test_new_members_topic_is_found_within_seconds(
 def test_nothing_moves_without_rights_or_topic(
     broker: KafkaBroker, checks: Program, unique_name: str, without: str
 ) -> None:
-    """Members keep partitions, even after a restart, and follow plans once the right is back."""
+    """While a broker cannot read plans, members keep partitions, even if the broker restarts.
+
+    After the right to read is granted again, members follow a new plan.
+    """
     allow(Cluster(broker), AclOperation.DESCRIBE)
     for attempt in range(3):
         cluster = Cluster(broker)
@@ -103,7 +107,10 @@ def test_nothing_moves_without_rights_or_topic(
 
 
 def nothing_moves(broker: KafkaBroker, checks: Program, group: Group, without: str) -> None:
-    """Restart a broker that cannot read plans, and give the right back."""
+    """Check that no partition moves while a restarted broker cannot read plans.
+
+    If only the right was missing, grant it again, and check that members follow a new plan.
+    """
     group.join("a", "b", "c")
     group.adopt(1, FEW)
     if without == "a right":
@@ -123,7 +130,8 @@ def nothing_moves(broker: KafkaBroker, checks: Program, group: Group, without: s
     if without == "a topic":
         return
     allow(group.cluster, AclOperation.READ)
-    # If members have lost their sessions, a broker without plans gives partitions to a trigger.
+    # Trigger a rebalance only when the broker has read the plans. Before that, it might assign
+    # partitions to the trigger, because the sessions of members may have ended.
     eventually(lambda: jmx_of(broker, checks)["Complete"], "the broker has read the plans")
     group.adopt(2, {"a": [0], "b": [1, 2], "c": [], "d": [3, 4, 5]})
     assert jmx_of(broker, checks)["Problem"] == ""

@@ -26,7 +26,7 @@ Step = tuple[bytes | None, Headers] | None
 
 
 def draw_step(rng: random.Random) -> Step:
-    """Draw a record with one of few versions and epochs, or None for a new connection."""
+    """Return a random record, or None for a new connection. Versions and epochs often repeat."""
     version, epoch = rng.randint(1, 3), rng.randint(1, 2)
     lease = SOON + timedelta(hours=rng.randint(0, 2))
     plan = replace(PLAN, version=version, assignor=rng.choice(["one", "one", "other"]))
@@ -95,7 +95,7 @@ def test_states_are_equal_after_each_record(checks: Program, keys: str | None) -
 
 
 def draw_seen(rng: random.Random) -> Identity:
-    """Draw a record's identity from a small set."""
+    """Return a random identity of a record, from a small set."""
     return Identity(1, rng.randint(0, 2), rng.random() < 0.2, rng.choice(["a", "b"]))
 
 

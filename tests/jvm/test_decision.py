@@ -29,7 +29,10 @@ SEEN = (NOTHING, Identity(3, 7, sha256="9f"), Identity(3, 7, withdrawn=True))
 
 
 def draw_members(rng: random.Random, case: Case) -> list[GroupMember]:
-    """Draw the case's members: static, dynamic or with equal client ids; some own partitions."""
+    """Return the case's members: randomly static, dynamic or with equal client ids.
+
+    Some members own partitions.
+    """
     members = []
     for number, (name, topics) in enumerate(case.subscriptions.items()):
         kind = rng.choice(["static", "told", "dynamic", "dynamic", "twin", "silent"])
@@ -68,7 +71,10 @@ def described(rng: random.Random, member: GroupMember) -> tuple[dict[str, Any], 
 
 @pytest.mark.long
 def test_decisions_of_leaders_are_equal(checks: Program) -> None:
-    """Shares of the first round, the need for a second round, and notes to members are equal."""
+    """Java and Python assign the same shares in the first round.
+
+    They also agree on the need for a second round, and read the same notes from members.
+    """
     rng = random.Random(11)
     cases = []
     for number in range(CASES):

@@ -19,14 +19,17 @@ CASES, BATCH = form(short=2000, long=100_000), 2000
 
 
 def draw(seed: int) -> Iterator[Case]:
-    """Draw a batch of cases."""
+    """Yield a batch of random cases."""
     rng = random.Random(seed)
     for at in range(BATCH):
         yield draw_alike(rng) if at % 20 == 0 else draw_case(rng)
 
 
 def draw_alike(rng: random.Random) -> Case:
-    """Draw a plan that omits many partitions, which `fit` must spread; most weights are equal."""
+    """Return a random case in which `fit` must spread many partitions that the plan omits.
+
+    Most of the weights are equal.
+    """
     counts = {topic: rng.randint(0, 150) for topic in rng.sample(TOPICS, rng.randint(2, 6))}
     names = rng.sample(NAMES, rng.randint(2, 8))
     owned: dict[str, dict[str, npt.NDArray[np.int32]]] = {name: {} for name in names}

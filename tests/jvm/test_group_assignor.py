@@ -35,7 +35,7 @@ def test_hostile_plans_do_not_replace_others(checks: Program) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(broker: KafkaBroker) -> Cluster:
-    """Return the broker's cluster, with the planner's topics, which the assignor may read."""
+    """Create the planner's topics, allow the assignor to read them, and return the cluster."""
     cluster = Cluster(broker)
     allow(cluster, AclOperation.DESCRIBE)
     allow(cluster, AclOperation.READ)
@@ -110,7 +110,7 @@ def test_members_keep_partitions_after_the_end_of_a_plan(group: Group, end: str)
 
 @pytest.mark.kafka
 def test_group_without_a_plan_uses_kafkas_assignor(group: Group) -> None:
-    """All members get the same number of partitions; a trigger of another group moves none."""
+    """Members get equally many partitions; a trigger for another group's plan moves none."""
     group.join("a")
     group.join("b", "c")
 

@@ -26,7 +26,10 @@ WORK_MS: Final = (8, 1, 1, 2)
 
 
 def draw(rng: random.Random) -> list[list[Any]]:
-    """Draw polls, iterations (some end early), and commits ahead of the work or behind it."""
+    """Return random polls, iterations over records, and commits.
+
+    Some iterations end early. Some committed offsets are ahead of the work or behind it.
+    """
     events: list[list[Any]] = []
     read = dict.fromkeys(range(3), 0)
     for _ in range(rng.randint(1, 60)):
@@ -112,7 +115,7 @@ class Applications:
         return state
 
     def send(self, *values_ms: int, records: int = 20) -> None:
-        """Send records to the first partitions; `values_ms`: a record's work, by partition."""
+        """Send records to the first partitions; `values_ms`: each partition's work per record."""
         for number, work_ms in enumerate(values_ms):
             for _ in range(records):
                 self.producer.produce(self.topic, str(work_ms), partition=number)

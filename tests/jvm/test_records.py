@@ -94,7 +94,7 @@ def python_reads_document(value: bytes) -> dict[str, Any] | None:
 
 
 def same(checks: Program, values: list[bytes]) -> int:
-    """Assert that Java and Python read documents in the same way; return the number refused."""
+    """Assert that Java and Python read documents in the same way; return how many both refuse."""
     questions = [{"ask": "document", "value": b64(value)} for value in values]
     refused = 0
     for value, line in zip(values, checks.lines(questions), strict=True):

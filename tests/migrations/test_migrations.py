@@ -148,7 +148,7 @@ def test_every_object_has_a_comment(database: str, engine: Engine) -> None:
 def test_owner_without_createrole_gets_the_statements(own_services: Path) -> None:
     """The error has SQL for an administrator, after which the owner can migrate.
 
-    In the first database, the roles are missing. In the second, the owner may not create schemas.
+    In the first database, the owner cannot create the roles; in the second, the schemas.
     """
     server = Postgres(own_services / "postgres")  # without roles that other tests created
     if server.state_dir.exists():

@@ -121,7 +121,7 @@ COLUMNS = """
 
 @pytest.fixture
 def another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Copy the migrations to a folder, used until `monkeypatch.undo`; return the folder."""
+    """Use a copy of the migrations until `monkeypatch.undo`; return the copy's folder."""
     migrations = tmp_path / "migrations"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(migrate.MIGRATIONS, migrations, ignore=ignored)

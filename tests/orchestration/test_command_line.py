@@ -69,7 +69,7 @@ def test_group_is_planned_withdrawn_rolled_back_approved_and_published(
     planned_from_a_shell: Callable[[str], None],
     unique_name: str,
 ) -> None:
-    """Consumers follow version 1 of the plan, fall back after a withdrawal, and follow it again.
+    """Consumers follow the plan, fall back after its withdrawal, and follow it after a rollback.
 
     When a member has left, a rollback to version 1 is refused.
     """

@@ -52,6 +52,6 @@ def test_import_does_no_io() -> None:
 
 @pytest.mark.long
 def test_optional_modules_are_imported_only_on_use() -> None:
-    """The definitions do not import Spark, plots, solvers or clients, which take long to import."""
+    """The definitions do not import Spark, Matplotlib or OR-Tools, which take long to import."""
     late = {"matplotlib", "ortools", "pandas", "aiokafka", "pyspark"}
     assert not late & imported()

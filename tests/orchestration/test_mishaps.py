@@ -109,7 +109,8 @@ def test_clock_that_jumps_an_hour(
     before = row_of(pipeline, group)
     request = requested(pipeline)
     monkeypatch.setattr("orchestration.planning_sensor.AFTER_FAILURE", timedelta(0))
-    # If a sample is slow, as on a busy machine, the sensor would take the next sample in a run.
+    # The sensor must sample, even if the first sample was slow, as on a busy machine. Normally, a
+    # run of the job `sample` would then take the next sample.
     monkeypatch.setattr("orchestration.samples.IN_A_TICK_S", float("inf"))
     with clock_off(HOUR):
         series = pipeline.warehouse.snapshots()
@@ -122,8 +123,8 @@ def test_clock_that_jumps_an_hour(
     assert row_of(pipeline, group) == before
     assert pipeline.decisions(group) == []
 
-    # Discard the first sample: if it is minutes old, the group seems idle, because no records have
-    # arrived since.
+    # Discard the first sample. The test has sent no records since, so on a slow machine, the
+    # group would seem to have been idle for minutes.
     shutil.rmtree(Path(pipeline.settings.warehouse_path) / "samples")
     sample(pipeline, group)
     assert run_requested(pipeline).success

@@ -44,7 +44,7 @@ def outcome(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
 def test_plan_is_approved_withdrawn_and_rolled_back_to(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """Consumers follow the approved plan, fall back after its withdrawal, and follow it again.
+    """Consumers follow the plan, fall back after its withdrawal, and follow it after a rollback.
 
     The jobs `approve` and `withdraw` do not import Spark.
     """

@@ -103,7 +103,7 @@ def test_header_decides_who_launched_a_run(instance: dg.DagsterInstance, webserv
 def test_repeated_run_has_the_person_who_repeats_it(
     instance: dg.DagsterInstance, webserver: str
 ) -> None:
-    """A re-executed run gets its own actor, although Dagster copies the tags of the first run."""
+    """The actor of a re-executed run is the person who repeats it, not the first run's actor."""
     first = graphql(webserver, LAUNCH, {"params": parameters([])}, "kim")
     stored = instance.get_run_by_id(first)
     assert stored is not None
@@ -127,7 +127,10 @@ def parameters(tags: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def graphql(address: str, query: str, variables: dict[str, Any], person: str | None) -> str:
-    """Launch a run as the browser of a person behind the proxy does; return the run's id."""
+    """Send a query that launches a run; return the run's id.
+
+    `person` is the name in the header that the proxy adds; None: the header is missing.
+    """
     request = Request(  # noqa: S310 - our own address
         f"{address}/graphql",
         json.dumps({"query": query, "variables": variables}).encode(),

@@ -89,7 +89,7 @@ def approve_billing(pipeline: Pipeline, database: str) -> None:
 
 
 def test_approved_plan_of_an_excluded_group_is_named(pipeline: Pipeline, migrated: str) -> None:
-    """If discovery excludes a group, its approved plan is not sent; the skip message names it."""
+    """If discovery excludes a group, its plan is not sent, and the skip message names the group."""
     approve_billing(pipeline, migrated)
     pipeline.configure('[discovery]\ninclude = ["shop-*"]')
     tick = pipeline.sensor("approved_plans")
@@ -115,7 +115,7 @@ def test_unsent_plan_is_sent_at_its_next_attempt(pipeline: Pipeline, migrated: s
 
 
 def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: str) -> None:
-    """A withdrawal requested on a web page does not wait until the group's plan is sent again."""
+    """A withdrawal requested on a web page is sent at once, even if the next attempt is later."""
     store_week(migrated)
     pipeline.configure('[discovery]\ninclude = ["orders"]')
     plan = pipeline.store.published("orders")
@@ -132,7 +132,7 @@ def test_request_of_a_page_is_carried_out_at_once(pipeline: Pipeline, migrated: 
 
 
 def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> None:
-    """If the last sample took long, the sensor requests a run of the job `sample` instead.
+    """If the last sample took long, a run of the job `sample` takes the next sample.
 
     Sensors run one after the other, so a long sample would delay the others.
     """
@@ -148,7 +148,7 @@ def test_long_sample_is_a_run(pipeline: Pipeline, make_groups: MakeGroups) -> No
 
 
 def test_samples_do_not_wait_for_a_killed_sample(pipeline: Pipeline) -> None:
-    """Sampling goes on although a run of the job `sample`, four intervals old, has not ended."""
+    """A run of the job `sample` that has not ended after four intervals does not stop sampling."""
     SampleArchive(pipeline.settings.warehouse_path).note(
         Taken(datetime.now(UTC) - timedelta(hours=1), 0.5, 1, 1)
     )

@@ -1,4 +1,7 @@
-"""Fairlead's Dagster definitions for the UI's tests: sensors tick every five seconds."""
+"""Fairlead's Dagster definitions for the UI's tests: sensors tick every five seconds.
+
+The sensor `group_samples` keeps its own interval.
+"""
 
 from copy import copy
 
@@ -10,7 +13,7 @@ from orchestration.sensors import approved_plans, group_discovery, plan_life
 
 
 def often(sensor: dg.SensorDefinition) -> dg.SensorDefinition:
-    """Return a copy of a sensor that ticks every five seconds, the daemon's shortest interval."""
+    """Return a copy of a sensor with the daemon's shortest interval, five seconds."""
     again = copy(sensor)
     again._min_interval = 1  # noqa: SLF001 - a definition cannot be made of another one
     return again

@@ -1,4 +1,4 @@
-"""Services for the UI's tests: those of `make dev`, started at the same time.
+"""Services for the UI's tests: those of `make dev`, started in parallel.
 
 Belongs here: starting and stopping services. Belongs elsewhere: the contents of pages (the tests),
 the browser (`browser`).

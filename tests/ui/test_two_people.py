@@ -243,7 +243,7 @@ def test_two_people_approve_freeze_unfreeze_and_roll_back(
     team.propose("s1", FIRST)
     step(kim, f"{review}1", "Approve", "Approve", reason="it relieves worker-1")
     expect(kim.get_by_text("another person must request the same")).to_be_visible()
-    # Two requests of one person count as one, with the reason of the first.
+    # The second request of the same person does not count. The page shows the first reason.
     again = {"reason": "once more", "stored": "it relieves worker-1"}
     step(kim, f"{review}1", "Approve", "Approve", **again)
     team.work()

@@ -27,7 +27,7 @@ class Batches(Chunks):
         return np.bincount(partition, records, self._partitions).astype(np.float64)
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched chunks of partitions. If `handed_out`, also those held by applications."""
+        """Drop fetched chunks; if `handed_out`, also the chunks that applications hold."""
         goes = partitions[self._partition]
         self._keep(~goes if handed_out else ~goes | self._held())
 
@@ -37,7 +37,7 @@ class Batches(Chunks):
         return free
 
     def _may_be_worked(self, readable: Mask) -> Mask:
-        """Give batches to applications that hold no readable chunk; return all chunks held."""
+        """Give batches to applications without a readable chunk; return which chunks are held."""
         held = self._held()
         busy = np.zeros(self._handed_out.size, dtype=bool)
         busy[self._worker[held & readable[self._partition]]] = True

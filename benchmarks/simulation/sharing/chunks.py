@@ -39,7 +39,7 @@ class Chunks:
         self._records: Float64 = np.zeros(0)
 
     def read(self, step: TimeStep) -> Float64:
-        """Let members read everything if they have time; others process chunk after chunk."""
+        """Let members with enough time read everything, and other members chunk after chunk."""
         left, budgets = step.waiting.copy(), step.budgets.copy()
         fetched = self._fetched(left.size)
         readable = step.readable & (step.owner < budgets.size - 1)

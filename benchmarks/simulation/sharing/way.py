@@ -40,9 +40,9 @@ class Sharing(Protocol):
         ...
 
     def ahead(self) -> Float64 | None:
-        """Return how many unprocessed records applications hold, shape (P,); None: never any."""
+        """Return how many unprocessed records applications hold, shape (P,); None: always 0."""
         ...
 
     def forget(self, partitions: Mask, *, handed_out: bool = False) -> None:
-        """Drop fetched records of partitions; if `handed_out`, also those held by applications."""
+        """Drop fetched records; if `handed_out`, also the records that applications hold."""
         ...

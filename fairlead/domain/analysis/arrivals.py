@@ -43,8 +43,8 @@ class Rates:
 def arrival_rates(series: SampleSeries) -> Rates:
     """Estimate the present arrival rate of each partition, from samples of about the last hour.
 
-    A change of a rate by half is noticed after about as much time as 64 records took to arrive
-    before the change.
+    If a rate rises or falls by half, the change is noticed after about the time in which 64 records
+    arrived at the earlier rate.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Candidates: assignments from assignors, each with its forecast and the time lag that it avoids.
+"""Candidates: assignments that assignors return, with their forecasts and avoided time lags.
 
 Belongs here: the input of assignors, limits for `sticky-lag-aware`, and the figures of candidates.
 Belongs elsewhere: choosing a candidate (`decide`).
@@ -26,8 +26,8 @@ from fairlead.domain.analysis.thresholds import BETTER, CLEARLY, NEGLIGIBLE
 
 #: The only assignor that uses the forecast. Other assignors use their own rules.
 FLAGSHIP: Final = "sticky-lag-aware"
-#: Optimisation may stop when no member's utilisation exceeds the mean by more than this share of
-#: the unused capacity: small changes of arrivals then need no new plan.
+#: A plan is good enough if no member's utilisation exceeds the mean by more than this share of the
+#: unused capacity. Small changes of arrivals then need no new plan.
 ROOM: Final = 0.25
 #: Maximum length of the planning horizon (see `planning_horizon_s`), as a multiple of the policy's
 #: horizon.
@@ -71,7 +71,7 @@ def candidates(
     max_moves
         Maximum number of owned partitions to move, for assignors with such an option.
     racks_only
-        Whether moves may only serve to reduce rack traffic, because the group is within its
+        Whether the only purpose of moves is to reduce rack traffic, because the group is within its
         objective.
 
     Raises
@@ -143,9 +143,9 @@ def _run(
 def _relieved(analysis: Analysis, options: Mapping[str, Any]) -> Assignment:
     """Return a plan that moves partitions only in reader sets in which the moves are worth it.
 
-    A reader set is a set of members that share topics. If the moves are worth it in no set, return
-    the plan of the first set. Then the decision against a plan can state how much time lag this
-    plan would have avoided.
+    A reader set is a set of members that share topics. If no set is worth its moves, return the
+    plan for the first set. The group then gets no plan, and the decision can state how much time
+    lag this plan would have avoided.
     """
     problem, left = analysis.problem, options.get("max_moves")
     parts = reader_set_parts(analysis)
@@ -188,10 +188,11 @@ def _overfull(part: Analysis, plan: Assignment) -> bool:
 
 
 def _narrow_band(work: Problem) -> float | None:
-    """Return a band with which members of a nearly full group can stay within their capacity.
+    """Return a lower value of the option `band`, for a group with little unused capacity.
 
-    It is half of the unused capacity, relative to arrivals; the other half is for the backlog. None
-    if the assignor's default leaves enough room, or if the group is overloaded.
+    The assignor stops when the highest load is at most the share `band` above its lower bound. The
+    result is half of the unused capacity, relative to arrivals; the other half is for the backlog.
+    None if the assignor's default leaves enough room, or if the group is overloaded.
     """
     assert work.arrival_rates is not None  # noqa: S101 - `_work` sets them
     default: float = option_defaults(FLAGSHIP)["band"]

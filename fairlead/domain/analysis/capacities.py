@@ -88,8 +88,8 @@ class Intervals(NamedTuple):
     #: First and last sample, intp of shape (N,).
     first: Places
     last: Places
-    #: Whether unread records waited throughout the interval: the member was at its limit; bool
-    #: (N,).
+    #: Whether the member was at its limit, because unread records waited throughout the interval;
+    #: bool of shape (N,).
     limited: Mask
 
 
@@ -153,7 +153,7 @@ def _observed(series: SampleSeries, commits: Commits, member: int) -> Capacity |
         speed = usual if unchanged else now
         if not (per_s[after:] > _NOISE * speed).any():
             return Capacity(speed, measured=True, at=float(series.at[last[after - 1]]))
-    # The member was never at its limit, or was later faster without being at its limit.
+    # The member was never at its limit, or it was faster after it had last been at its limit.
     best = after + int(per_s[after:].argmax())
     return Capacity(float(per_s[best]), measured=False, at=float(series.at[last[best + count - 1]]))
 

@@ -32,7 +32,7 @@ class Habits:
     #: had a commit in the step. bool of shape (S, P).
     retained: Mask
     committed: Mask
-    #: Whether each member committed any of its partitions in each step, bool of shape (S, M).
+    #: Whether each member committed at least one partition in each step, bool of shape (S, M).
     marked: Mask
     #: Mean records per commit of each partition, float64 of shape (P,). A partition without a
     #: commit gets the mean of its owner's other partitions.
@@ -44,13 +44,13 @@ class Habits:
     #: Usual seconds between commits of each member, at least the length of a step, float64 of shape
     #: (M,). Infinite if the member had records to commit, but never committed.
     interval_s: Float64
-    #: A longer time without a commit than this is unusual, in seconds. `silence_s`, for each
-    #: member, (M,): several times its usual interval. `patience_s`, for each partition, (P,): the
-    #: `silence_s` of its owner, but at least `CLEARLY` times the partition's second longest wait.
+    #: Seconds after which the lack of a commit is unusual. `silence_s`, for each member, (M,):
+    #: several times its usual interval. `patience_s`, for each partition, (P,): the `silence_s` of
+    #: its owner, but at least `CLEARLY` times the partition's second longest wait.
     silence_s: Float64
     patience_s: Float64
-    #: Whether there are fewer commits than samples: of each member (`rare`, bool of shape (M,)) and
-    #: of each partition (`committed_rarely`, bool of shape (P,)).
+    #: Whether commits of each member (`rare`, bool of shape (M,)) and of each partition
+    #: (`committed_rarely`, bool of shape (P,)) are rare, as defined in `_intervals`.
     rare: Mask
     committed_rarely: Mask
 
@@ -93,7 +93,7 @@ def commit_habits(series: SampleSeries) -> Habits:
 
 
 def time_since(series: SampleSeries, still: Mask, now: Mask) -> Float64:
-    """Return for how many seconds each of N conditions has been true until now, (N,).
+    """Return how long each of N conditions has been true without interruption, seconds, (N,).
 
     `still`: whether each condition was true in each step, (S, N); `now`: whether it is true in the
     last sample, (N,).
@@ -117,8 +117,8 @@ def _waited_twice(series: SampleSeries, still: Mask) -> Float64:
 def _intervals(series: SampleSeries, marked: Mask, due: Mask) -> tuple[Float64, Mask]:
     """Return the usual seconds between commits, and whether commits are rare, both of shape (N,).
 
-    Commits are rare if several of the steps with records to commit, and more than a tenth of these
-    steps, have no commit.
+    Commits are rare if there are commits, but more than one of the steps with records to commit,
+    and more than a tenth of these steps, have no commit.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def _records_per_commit(series: SampleSeries) -> Float64:
 def at_rest(series: SampleSeries) -> Int64:
     """Return the largest lag that each partition had at rest, in records, int64 of shape (P,).
 
-    A partition is at rest in a step without arrivals and commits, if records have arrived in at
-    most one step since the last commit (such an arrival may be a transaction's marker). If there
-    was no commit yet, nothing may have arrived before. A lag of more than `FEW_RECORDS` is ignored.
+    A partition is at rest in a step without arrivals and commits if records arrived in at most one
+    step since the last commit (such an arrival may be a transaction's marker). Before the first
+    commit, it is at rest only until the first arrival. A lag above `FEW_RECORDS` is ignored.
     """
     steps = np.arange(len(series) - 1)[:, None]
     last = np.maximum.accumulate(np.where(series.advanced > 0, steps, -1), axis=0)

@@ -60,22 +60,22 @@ class Commits(Stalls):
     #: Records of each partition that its owner consumed in each step, int64 of shape (S, P); 0 if
     #: the partition changed owners in the step, or is stuck or throttled.
     taken: Int64
-    #: Records that each member consumed in each step, float64 of shape (S, M), without partitions
-    #: that changed owners, are stuck or are throttled, and without records that were read again.
+    #: Records that each member consumed in each step, float64 of shape (S, M). Not counted: records
+    #: that were read again, and partitions that changed owners, are stuck or are throttled.
     consumed: Float64
     #: Whether each member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask
     #: Whether each member kept its partitions in each step, and no topic was recreated; bool (S,
     #: M).
     steady: Mask
-    #: Seconds that a member typically needs to read the records that it has read, but not yet
-    #: committed, float64 of shape (M,). Only rarely committed partitions are included.
+    #: Typical seconds of reading between two commits of a member, float64 of shape (M,): records
+    #: per commit divided by records a second. Only rarely committed partitions are included.
     held_back_s: Float64
     #: Records that certainly or probably wait to be read, float64 of shape (P,); 0 for stuck and
     #: throttled partitions.
     backlog: Float64
-    #: Seconds, (M,). Lag of a member that is no older than this may consist only of records that
-    #: were read, but not yet committed.
+    #: Maximum age, in seconds, of the lag of a member without a backlog, (M,). Such lag consists
+    #: only of records that were read, but not yet committed.
     explained_s: Float64
 
     def in_work(self, costs: Float64) -> "Commits":
@@ -84,7 +84,7 @@ class Commits(Stalls):
 
     @property
     def usual_interval_s(self) -> float:
-        """Longest usual commit interval of any member, seconds; 0 if no member commits."""
+        """Longest of the members' usual commit intervals, seconds; 0 if no member commits."""
         return float(self.interval_s[np.isfinite(self.interval_s)].max(initial=0.0))
 
 
@@ -97,7 +97,7 @@ def read_commits(series: SampleSeries, *, waits: Mask | None = None) -> Commits:
     Examples
     --------
     There are twelve samples, a minute apart. A record a second arrives in each of seven partitions.
-    Three seconds before each sample, members a to d commit all records that have arrived. Only the
+    Three seconds before each sample, members a to d commit all records that have arrived. But the
     second partition of d has had no commit for seven minutes. Member e commits half of the records
     that arrive, and f commits every four minutes.
 
@@ -162,9 +162,9 @@ def _left_by_commits(found: Stalls, free: Mask, left: Int64) -> Mask:
     """Return whether each partition certainly had a backlog at the end of each step, (S, P).
 
     A backlog is certain if a commit in the step did not include records that had arrived before the
-    step. If a partition is committed rarely, compare two consecutive commits: if the second
-    advanced by fewer records than the first had left unread, there was a backlog in all steps
-    between the two.
+    step. For rarely committed partitions, each commit is also compared with the next commit. If the
+    next commit advances by fewer records than the earlier commit left unread, there was a backlog
+    in all steps from the earlier to the next commit.
     """
     steps, columns = np.arange(len(free))[:, None], np.arange(free.shape[1])
     last = np.maximum.accumulate(np.where(free, steps, -1), axis=0)

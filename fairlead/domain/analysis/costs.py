@@ -96,10 +96,10 @@ class Costs:
     ) -> "Costs":
         """Return these remembered costs, updated by new estimates for some partitions.
 
-        New estimates are computed with the help of remembered costs. A remembered cost that is
-        older than all samples of `series` is kept unless the new estimate contradicts the cost.
-        Otherwise, the cost is replaced if it is unknown, or if the new estimate is precise enough
-        or is from reports and surely contradicts the cost.
+        New estimates are computed with the help of remembered costs. So a remembered cost that is
+        older than all samples of `series` is kept, unless the new estimate contradicts it. In all
+        other cases, the new estimate replaces the cost if the cost is unknown, if the estimate is
+        precise enough, or if the estimate is from reports and surely contradicts the cost.
         """
         old = self.deviation[partitions]
         apart = np.abs(logarithm - np.log(self.estimate[partitions]))

@@ -183,7 +183,7 @@ def decide(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Return the reason why no candidate can become a plan; None if one can."""
+    """Return the reason why no candidate can become a plan; None if a candidate can."""
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked

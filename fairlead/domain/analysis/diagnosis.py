@@ -1,7 +1,7 @@
 """Fourth step of the analysis: what is wrong with a group, with names and evidence.
 
-Belongs here: the definitions of diagnoses and their order. Belongs elsewhere: the figures
-(`estimate`, `forecast`), and whether a plan would help (`decide`).
+Belongs here: the definitions of diagnoses, their order and their sentences. Belongs elsewhere: the
+figures (`estimate`, `forecast`), and whether a plan would help (`decide`).
 
 `_diagnose` and `_problem` check in this order; the first definition that applies is the
 diagnosis:
@@ -436,7 +436,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
 
 
 def _as_known(basis: Basis, members: Mask) -> str:
-    """Return ', as far as is known' if the capacity of any of these members was not measured."""
+    """Return ', as far as is known' if a capacity of these members was not measured, else ''."""
     return "" if basis.estimates.speeds.measured[members].all() else ", as far as is known"
 
 

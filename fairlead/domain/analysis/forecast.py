@@ -191,7 +191,7 @@ class Outlook:
         )
 
     def _catch_up_s(self, loads: _Loads) -> Float64:
-        """Return the likely, shortest and longest seconds until the objective is reached, (3,)."""
+        """Return the likely, shortest and longest time to reach the objective, seconds, (3,)."""
         arrivals, waiting, oldest = loads
         faster = np.array([1.0, 1.0 + DOUBT, 1.0 - DOUBT])[:, None]
         spare = faster * self.capacities - arrivals

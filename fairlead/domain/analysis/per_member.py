@@ -75,6 +75,6 @@ def of_owner(values: npt.NDArray[Scalar], owner: Int32, none: float) -> npt.NDAr
 
 
 def any_owned(series: SampleSeries, chosen: Mask) -> Mask:
-    """Return whether each member now owns any of the chosen partitions, bool of shape (M,)."""
+    """Return whether each member now owns at least one of the chosen partitions, bool (M,)."""
     owned: Mask = sum_by_owner(chosen, series.owner[-1], len(series.members)) > 0
     return owned

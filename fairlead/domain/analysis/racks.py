@@ -24,7 +24,7 @@ _GIGABYTE: Final = 1e9
 
 @dataclass(frozen=True, eq=False)
 class RackTraffic:
-    """Traffic of P partitions a second, (P,): in bytes if `in_bytes`, otherwise in records."""
+    """Traffic per second of P partitions, (P,): in bytes if `in_bytes`, otherwise in records."""
 
     problem: Problem
     per_s: Float64

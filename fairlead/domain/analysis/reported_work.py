@@ -119,13 +119,13 @@ class MeasuredWork:
     #: By how many offsets the commit advanced for each record: 1, or more if compaction,
     #: transaction markers or aborted transactions left offsets without a record.
     offsets_per_record: Float64
-    #: Time that each consumer did not wait for records: as a share of its time (NaN: unknown), and
-    #: in seconds.
+    #: Time in which each consumer did not wait for records: as a share of its time (NaN: unknown),
+    #: and in seconds.
     busy: Float64
     busy_s: Float64
     #: Share of each consumer's committed offsets that valid reports cover.
     covered: Float64
-    #: Share of its time that each consumer waited for records in the newest steps; 0: unknown.
+    #: Share of the newest steps' time that each consumer spent waiting for records; 0: unknown.
     waiting: Float64
     #: Whether each consumer has a report in the last sample, bool.
     reporting: Mask
@@ -169,7 +169,7 @@ class MeasuredWork:
         """Return the work of present members as JSON.
 
         `partitions`: the lower end, mean and upper end of the seconds per record, by topic and
-        partition. `consumers`: consumer to the share of its time in which it was busy, or None.
+        partition. `consumers` maps each consumer to the busy share of its time, or to None.
         """
         partitions: dict[str, dict[str, list[float]]] = {}
         seconds = self.seconds_per_record(problem.owner)
@@ -197,10 +197,9 @@ class MeasuredWork:
     def speeds(self, costs: Float64) -> Float64:
         """Return each consumer's capacity in cost-weighted offsets a second, float64 of shape (M,).
 
-        NaN if the capacity is not known precisely, or if the records of the pairs with enough
-        records take too little of a consumer's busy time. The rest of the busy time may not depend
-        on the number of records, so that more records would hardly take longer. `costs`: cost of
-        each partition's records, of shape (P,).
+        NaN if the capacity is not known precisely, or if the pairs with enough records take too
+        small a share of a consumer's busy time. The consumer may spend the rest on work that does
+        not grow with the number of records. `costs`: cost of each partition's records, (P,).
         """
         seconds = self.records * self.mean_s
         in_records = self._by_member(seconds)
@@ -239,9 +238,9 @@ def _width(error: Float64) -> Float64:
 def reported_work(reports: ReportSeries, series: SampleSeries) -> MeasuredWork:
     """Return the work that consumers report, from the samples of about the last hour.
 
-    Mean seconds per record are computed from all steps since their last change. A change is a
-    difference between the means of the newest and of the earlier steps by more than `DEVIATIONS`
-    standard errors.
+    Mean seconds per record are computed from all steps since their last change. The seconds have
+    changed if the mean of the newest steps differs from the mean of the earlier steps by more than
+    `DEVIATIONS` standard errors.
     """
     steps, count = _Steps(reports, series), len(series.members)
     pair_of = np.where(steps.counts, np.arange(series.partitions) * count + steps.by, -1)
@@ -308,8 +307,8 @@ class _Means(NamedTuple):
         weight = quotient(work[0, 1:] * work[0, :-1], work[0, 1:] + work[0, :-1], 0.0)
         apart = (weight * np.diff(means, axis=0) ** 2).sum(axis=0)
         steps = (weight > 0).sum(axis=0) + STEPS
-        # Differences between a few steps may be chance. So they are averaged with the variance of
-        # single records, which counts as much as `STEPS` differences.
+        # Differences between a few steps may be chance. So compute a weighted mean of these
+        # differences and of the variance of single records, which has the weight of `STEPS` steps.
         variance = np.maximum(variance, (apart + STEPS * variance) / steps)
         error_s = np.hypot(np.sqrt(variance / count), _ROUNDING_S / count)
         error = np.where(records > 1, error_s / np.maximum(mean_s, 1e-12), _UNKNOWN)
@@ -330,7 +329,7 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
     `work`: records, seconds and squares, float64 of shape (3, S, K).
     """
     work, slower = work.copy(), 1.0
-    for _ in _NEWEST:  # each round leaves out more steps, so these rounds suffice
+    for _ in _NEWEST:  # each change is later than the one before, so these rounds suffice
         clearest, since = np.full(member.size, DEVIATIONS), np.zeros(member.size, np.intp)
         for steps in (count for count in _NEWEST if count < work.shape[1]):
             earlier, newest = _Means.of(work[:, :-steps]), _Means.of(work[:, -steps:])
@@ -354,8 +353,8 @@ def _since_change(work: Float64, member: Places) -> tuple[_Means, float]:
 def _pooled(means: _Means, member: Places) -> _Means:
     """Return the means with larger errors for partitions whose records seem to differ little.
 
-    The spread of a partition's records is at least the average of its consumer's partitions: rare
-    records that take long, such as those with a flush, may only have been in other partitions.
+    The spread of a partition's records is assumed to be at least the mean spread in its consumer's
+    partitions. For example, the partition may only by chance have had no records with a slow flush.
     """
     count = np.where((means.records > 1) & (means.seconds >= _LEAST_S), means.records, 0.0)
     spread2 = np.where(count > 0, means.error**2 * count, 0.0)
@@ -466,8 +465,9 @@ class _Steps:
 def _timed(reports: ReportSeries) -> Mask:
     """Return whether each consumer's newest report has times, bool of shape (M,).
 
-    If other threads process the records, reports have no times. When a consumer notices these
-    threads, they have already processed records. So the newest report is decisive for all steps.
+    If other threads process the records, reports have no times. But a consumer notices such threads
+    only after some records. Until then, its reports have times, which are wrong. So the newest
+    report shows whether the times of all steps can be used.
     """
     reported = reports.token >= 0
     newest = reported.shape[0] - 1 - np.argmax(reported[::-1], axis=0)

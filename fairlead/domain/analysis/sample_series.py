@@ -21,8 +21,8 @@ Places = npt.NDArray[np.intp]
 NONE = -1
 #: Interpolated offsets are limited to this, because int64 could overflow.
 _FURTHEST = 2.0**62
-#: A step (the time between two samples) is short if it is shorter than this share of each step
-#: beside it.
+#: A step (the time between two samples) is short if it is shorter than this share of the previous
+#: step, and also shorter than this share of the next step.
 _SHORT = 0.25
 #: A commit is treated as equal to the last stable offset if it is lower by at most this number: the
 #: marker at the end of a transaction takes one offset.
@@ -106,7 +106,7 @@ class SampleSeries:
         return median(self.seconds) if len(self) > 1 else 0.0
 
     def last(self, seconds: float, least: int) -> "SampleSeries":
-        """Return the samples of the last `seconds` seconds, but not fewer than the newest `least`.
+        """Return the samples of the last `seconds` seconds, at least the `least` newest samples.
 
         Examples
         --------
@@ -150,7 +150,7 @@ class SampleSeries:
         alone = np.zeros_like(seen)
         alone[1:-1] = ~seen[1:-1] & seen[:-2] & seen[2:] & (self.end[2:] >= self.end[:-2])
         went_on = seen[-3:-2] & seen[-2:-1] & (self.end[-2:-1] >= self.end[-3:-2])
-        lost = ~seen[-1] & went_on.any(axis=0)  # empty with fewer than three samples
+        lost = ~seen[-1] & went_on.any(axis=0)  # all false with one or two samples
         alone[-1] = lost & (2 * lost.sum() < lost.size)
         if not alone.any():
             return bridged
@@ -212,7 +212,10 @@ class SampleSeries:
 
     @property
     def owned_s(self) -> Float64:
-        """Maximum time for which each partition can have had its present owner, seconds, (P,)."""
+        """Seconds since each partition's last sample with another owner, float64 of shape (P,).
+
+        If all samples have the present owner, this is the time since the first sample.
+        """
         same = np.logical_and.accumulate((self.owner == self.owner[-1])[::-1], axis=0)
         before = np.maximum(len(self) - 1 - same.sum(axis=0), 0)
         seconds: Float64 = self.now - self.at[before]
@@ -222,8 +225,8 @@ class SampleSeries:
     def in_one_log(self) -> Mask:
         """Whether the log of each partition was the same in each sample as now, bool (L, P).
 
-        A log is regarded as new after a sample in which it was missing, and if its end offset has
-        decreased: the topic was created again, or an unclean leader election lost records.
+        A log is regarded as new if it was missing in the previous sample, or if its end offset has
+        decreased. The topic was then created again, or an unclean leader election lost records.
         """
         whole = self.end >= 0
         follows = whole[1:] & whole[:-1] & (self.end[1:] >= self.end[:-1])

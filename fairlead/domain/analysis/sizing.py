@@ -58,7 +58,7 @@ def size(
         Whether the group is or will be over the objective. If so, it needs at least the present
         number.
     known
-        Whether the diagnosis is not `unknown`.
+        False if the diagnosis is `unknown`.
     throttled
         Whether only throttled partitions are behind.
     """
@@ -85,7 +85,7 @@ def size(
         more = missing_members(outlook.arrivals[partitions], there, median(rooms[rooms > 0]))
         wanted = max(there.size + more, 1)
         if not late and not measured[members].any():
-            wanted = min(wanted, members.size)  # they keep up, below their limits
+            wanted = min(wanted, members.size)  # the present members keep up
         return _SetSize(members, partitions, wanted)
 
     sizes = [sized(*of_set) for of_set in sets]
@@ -97,8 +97,8 @@ def size(
         and (speeds := outlook.capacities[members]).any()
         and surely_too_much(outlook.arrivals[partitions], target_utilisation * speeds)
     ]
-    # The sentence is about the set of members that lacks the most consumers or, if none lacks any,
-    # has the fewest superfluous ones.
+    # The sentence is about the set of members that lacks the most consumers. If no set lacks
+    # consumers, the sentence is about the set with the fewest superfluous consumers.
     short = max([*sizes, *alone], key=lambda of_set: of_set.wanted - of_set.members.size)
     wanted = sum(of_set.wanted for of_set in sizes)
     wanted = max(wanted, now + short.wanted - short.members.size)

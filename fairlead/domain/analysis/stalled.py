@@ -61,8 +61,8 @@ def stalls(habits: Habits, waits: Mask | None) -> Stalls:
     series = habits.series
     silent, foreign = silent_members(habits), foreign_partitions(series)
     started = (series.last_committed[-1] >= 0) | (series.arrived > 0).any(axis=0)
-    # Many applications commit only after some records. So a partition with no more records than
-    # usual before a commit is not stuck.
+    # Many applications commit only after a certain number of records. So a partition is not stuck
+    # as long as its lag is within the usual number of records per commit.
     gathers = series.lag[-1] <= np.maximum(habits.rest, CLEARLY * habits.per_commit)
     stuck = stuck_partitions(habits, silent) & started & ~gathers
     throttled, read_per_s = throttled_partitions(habits, waits)
@@ -107,7 +107,7 @@ def stuck_partitions(habits: Habits, silent: Mask) -> Mask:
     times while it waited, it is compared with all partitions of the group: a record that cannot be
     processed stops one consumer after another. Only partitions that are read to their end are
     evidence, because a client that reads one backlog after another also lets partitions wait. If no
-    partition is read to its end, those that are committed together with another one are evidence.
+    partition is read to its end, two or more partitions committed in one step are evidence.
     """
     series, owner = habits.series, habits.series.owner
     changes = np.cumsum((owner[1:] != owner[:-1]) & (owner[1:] >= 0), axis=0)
@@ -151,7 +151,8 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
 
     Clients divide their time evenly among partitions. So if the owner reads busier partitions to
     their end, or waits for records, the owner is not the cause: a quota or the network limits the
-    partition. Only the newest steps in which the owner at that time committed are used.
+    partition. Only the newest steps are used: as many as are needed for `newest_steps` steps in
+    which the partition's owner committed.
 
     Returns
     -------
@@ -171,8 +172,8 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     rests = enough & (behind.sum(axis=0) <= NEGLIGIBLE * count)
     throttled = np.zeros_like(falls)
     if waits is not None:
-        # Some consumers delay records on purpose and so wait, too. So the partition must fall
-        # behind by more than chance. An earlier owner may have been too slow.
+        # A consumer that delays records on purpose waits, too. So the partition must fall behind by
+        # more than chance. Only the present owner counts: an earlier owner may have been too slow.
         surely = arrived - read > DEVIATIONS * np.sqrt(arrived + read)
         surely &= (~counts | (owner == series.owner[-1])).all(axis=0)
         throttled = falls & surely & of_owner(waits, series.owner[-1], none=False)

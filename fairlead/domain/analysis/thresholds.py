@@ -36,5 +36,5 @@ AUTO_COMMIT_S: Final = 5.0
 #: Seconds. Maximum time between reading the end offsets and the commits of one sample.
 SAMPLE_S: Final = 15.0
 DAY_S: Final = 86_400.0
-#: Seconds. Older speeds and costs are forgotten. Also the longest wait between two plans.
+#: Seconds. Age at which measured speeds and costs are forgotten, and longest wait between plans.
 WEEK_S: Final = 7 * DAY_S

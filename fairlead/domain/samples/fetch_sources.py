@@ -80,7 +80,7 @@ def sources_of(
 def _racks(samples: pa.Table, row: int, numbers: dict[tuple[str, ...], int]) -> Int64:
     """Return a number for each partition's set of racks in a sample; -1: not known.
 
-    `numbers`: set of racks to its number. New sets are added.
+    `numbers` maps each set of racks to its number. This function adds new sets to it.
     """
     sets = [
         numbers.setdefault(tuple(racks), len(numbers)) for racks in samples["racks"][row].as_py()

@@ -53,13 +53,13 @@ from fairlead.domain.analysis.commit_habits import at_rest
 from fairlead.domain.analysis.sample_series import Float64, Int64, Mask, SampleSeries, quotient
 from fairlead.domain.analysis.thresholds import SEVERAL
 
-#: Seconds. A stall is a time without a commit that is at least as long as this.
+#: Seconds. A shorter time without commits is not a stall.
 STALLED_AFTER_S: Final = 60.0
 #: Seconds. Time constant of the mean consumption rate: what was consumed this long ago has the
 #: weight 1/e.
 SMOOTHING_S: Final = 900.0
 #: Seconds. A loss is reported for this long. It is half of `LAG_HISTORY`: in the oldest loaded
-#: sample, every earlier loss looks new, so this sample should be too old to be reported.
+#: sample, every earlier loss looks new, so losses in this sample must be too old to be reported.
 LOST_WITHIN_S: Final = 1800.0
 STATUSES: Final = ("OK", "WARN", "STALL", "STOP", "REWIND", "DATA_LOSS")
 
@@ -155,7 +155,7 @@ def partition_statuses(series: SampleSeries) -> list[str]:
 
 
 def _patience(interval_s: Float64 | np.float64) -> Float64:
-    """Return after how many seconds without a commit there is a stall, given usual intervals."""
+    """Return the seconds without a commit after which there is a stall, given usual intervals."""
     return np.maximum(SEVERAL * interval_s, STALLED_AFTER_S)
 
 

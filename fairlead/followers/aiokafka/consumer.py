@@ -93,7 +93,7 @@ class PlanAssignor(FollowingAssignor, AbstractPartitionAssignor):  # type: ignor
     async def read_ahead(self) -> None:
         """Wait until the plan topic has been read to its end.
 
-        Call this before joining. Otherwise a rebalance may wait, which blocks the event loop.
+        Call this before joining. Otherwise `assign` may wait for plans and block the event loop.
         """
         await asyncio.to_thread(self._follower.read_ahead)
 

@@ -56,7 +56,7 @@ class AiokafkaSource:
 
     @classmethod
     def open(cls, group: str, connection: Mapping[str, Any], topic: str) -> "AiokafkaSource | None":
-        """Connect; return None if the topic does not exist or may not be read.
+        """Connect; return None if the topic does not exist, or this client has no read permission.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class AiokafkaSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the group's key belongs to another partition now: partitions were added."""
+        """Whether the group's key belongs to another partition, because partitions were added."""
         count = len(self._consumer.partitions_for_topic(self._partition.topic) or ())
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition
 

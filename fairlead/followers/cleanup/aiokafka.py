@@ -24,8 +24,8 @@ class CleanupListener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokaf
         Called with partitions that this consumer no longer owns: after the rebalance, or
         immediately if the group dropped the member.
     before_revoke
-        Called before a rebalance with all partitions of the consumer. The rebalance may take away
-        any of them. Offsets can still be committed.
+        Called before a rebalance with all partitions of the consumer, while offsets can still be
+        committed. The rebalance may take away some or all of these partitions.
 
     Notes
     -----

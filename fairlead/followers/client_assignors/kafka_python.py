@@ -59,8 +59,9 @@ class DirectAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-p
     def follow(self, consumer: KafkaConsumer) -> None:
         """Set the consumer that uses this assignor. Call it before the consumer's first poll.
 
-        Without this call, the group may drop the consumer if a poll ends during a rebalance that
-        began because a topic got more partitions or the consumer subscribed to other topics.
+        A rebalance begins if a topic gets more partitions or the consumer subscribes to other
+        topics. Without this call, the group may drop the consumer if a poll ends before the
+        rebalance does.
         """
         self._join = joining(consumer)
 

@@ -46,7 +46,7 @@ class DirectRule:
     name
         The rule's name in `assignors.registry`, also used as the assignor's name in the group
         protocol. `sticky` has the name and user data of Kafka's StickyAssignor (KIP-54). So Java
-        consumers that use StickyAssignor may be in the same group.
+        consumers that use StickyAssignor can be in the same group.
     options
         Options of the rule.
     fetch_lags, group, connection

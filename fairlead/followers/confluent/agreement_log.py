@@ -97,12 +97,12 @@ class Entry(NamedTuple):
 
 @dataclass
 class Sent:
-    """The errors reported for a sent record. Without an error, the record may still be missing.
+    """The errors reported for a sent record. The log may lack the record even without an error.
 
     Parameters
     ----------
     refused
-        The error because of which the record is certainly not in the log; None: no such error.
+        An error after which the record is certainly not in the log; None: no such error.
     doubtful
         An error after which the record may or may not be in the log; None: no such error.
     """
@@ -175,7 +175,7 @@ class AgreementLog:
         """Return the group's next records, waiting at most `timeout_s`."""
         self._producer.poll(0)
         entries = []
-        # Without this, consume() would wait for the whole time-out even if there are records.
+        # Without poll(), consume() would wait for the whole time-out even if there are records.
         first = self._tail.poll(timeout_s)
         messages = [] if first is None else [first, *self._tail.consume(_BATCH, 0.002)]
         for message in messages:
@@ -219,9 +219,9 @@ class AgreementLog:
         return None if metadata.error is not None else len(metadata.partitions)
 
     def broker_assigns(self, timeout_s: float) -> bool:
-        """Return whether the group uses the consumer protocol (KIP-848); False if unknown.
+        """Return whether the group uses the consumer protocol (KIP-848).
 
-        It is unknown if there is no response, or the broker is too old to have such groups.
+        Returns False if no broker responds, or if the broker is too old to have such groups.
         """
         listing = self._admin.list_consumer_groups(
             types={ConsumerGroupType.CONSUMER},  # type: ignore[call-arg] # as above

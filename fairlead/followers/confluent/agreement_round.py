@@ -157,8 +157,8 @@ class AgreementRound:
     def expect(self, partition_counts: Mapping[str, int]) -> None:
         """Set the number of partitions of each topic, to detect when all were given up.
 
-        If a number is wrong, this member may wait too long, or may not wait for a late member. Even
-        then, no partition gets two owners.
+        If a number is wrong, this member may wait too long, or not long enough for a late member.
+        Even then, no partition gets two owners.
         """
         self._counts.update((t, n) for t, n in partition_counts.items() if t in self.me.topics)
 

@@ -115,7 +115,7 @@ def topic_id(described: TopicDescription) -> str:
 
 
 def answer_in_time(request: Future[Answer], timeout_s: float) -> Answer:
-    """Return the response to a request; wait a second longer than the request's own time-out.
+    """Return the response to a request; wait one second longer than its own time-out.
 
     Raises
     ------

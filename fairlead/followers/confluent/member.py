@@ -311,7 +311,7 @@ class FollowingMember:
 
         The client calls this with the partitions that `range` assigned.
         """
-        # Call this first: if this callback failed before it assigned anything, confluent-kafka
+        # Call own() first: if this callback failed before it assigned anything, confluent-kafka
         # would assign the partitions from `range`.
         self._client.own([])
         self._announced_share, self._share = False, []
@@ -366,7 +366,7 @@ class FollowingMember:
     def _join_if_ready(self) -> None:
         """Join the group if the coordination log is confirmed.
 
-        Otherwise, join after two seconds, or at once if this member is not to announce itself.
+        Otherwise, join after two seconds, or immediately if this member must not announce itself.
         """
         try:
             self._listener.open()
@@ -395,7 +395,8 @@ class FollowingMember:
         """Leave the group, and join it as a new member.
 
         Subscribing again without leaving might not start a rebalance. A dropped member must first
-        write and read a new test record. Other members join immediately if the log is confirmed.
+        write and read a new test record. A member that was not dropped joins immediately if the
+        log is confirmed.
         """
         confirm = self.state is State.DROPPED
         self._leave()

@@ -27,7 +27,7 @@ _AUTO_STORE: Final = "enable.auto.offset.store"
 _AUTO_COMMIT: Final = "enable.auto.commit"
 _MAX_POLL: Final = "max.poll.interval.ms"
 _ON_COMMIT: Final = "on_commit"
-#: Seconds. When the client returns messages, offsets are stored if the last store is this old.
+#: Seconds. When the client returns messages, offsets are stored at most once in this time.
 _STORE_EVERY_S: Final = 0.1
 #: Offsets of a batch with at least this many messages are stored immediately. That costs about 1 us
 #: per message.
@@ -52,7 +52,7 @@ class Reporting:
         self.paused: set[Pair] = set()
         #: Whether the consumer reports processing times.
         self.reports = report
-        #: Whether this class stores offsets; not if the application stores them or reports are off.
+        #: Whether this class stores offsets. False if the application does so, or reports are off.
         self._stores = report and _is_on(settings.get(_AUTO_STORE, True))
         #: Whether librdkafka commits automatically.
         self._commits = _is_on(settings.get(_AUTO_COMMIT, True))

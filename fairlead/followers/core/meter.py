@@ -119,7 +119,7 @@ class Meter:
         self._quick = 0
         self._passing_on = PassingOn()
         #: A run is a sequence of records of one partition, each returned by a separate call. These
-        #: are the present run's partition, and the partition's `busy` and `next` at its start.
+        #: are the present run's partition, and its `busy` and `next` when the run began.
         self._run, self._run_busy, self._run_next = _NO_RUN, _NO_RUN.busy, _NO_RUN.next
         self._waiting = 0.0
         self._waiting_since: tuple[float, float] | None = None
@@ -391,7 +391,7 @@ class _Batch:
 
 
 class TimedList(list[Any]):
-    """A list of records that measures how long the application processes each. Copies do not."""
+    """A list that measures how long the application processes each record; its copies do not."""
 
     __slots__ = ("_original", "batch", "runs")
 

@@ -91,7 +91,7 @@ class PlanCache:
         self._origin = origin
         self._verifier = verifier
         #: Identity of the plan in `known`, until this connection has read the plan's record; then
-        #: None. A tombstone that precedes this record withdrew an older plan, not this one.
+        #: None. A tombstone before this record withdrew an older plan, not the known plan.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:

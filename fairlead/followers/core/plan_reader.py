@@ -192,7 +192,7 @@ class PlanReader:
             self._disconnect()
 
     def _connect(self) -> str | None:
-        """Connect; return why that is impossible, or None."""
+        """Connect; return the problem if there is no readable plan topic, else None."""
         self._connecting_at = self._now()
         source = self._open_source()
         if source is None:
@@ -206,7 +206,7 @@ class PlanReader:
         return None
 
     def _read_on(self, read_s: float) -> str | None:
-        """Read the next records; return why to connect again, or None."""
+        """Read the next records; return the reason to connect again, or None."""
         source, cache = self._source, self._cache
         assert source is not None and cache is not None  # noqa: S101, PT018 - both are set while connected
         if self._now() >= self._check_at:

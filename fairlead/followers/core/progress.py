@@ -149,7 +149,7 @@ class Progress:
     def widen(self, took_s: float, now: float) -> None:
         """Make the confidence interval wider, for time that may belong to this partition.
 
-        All such times may belong to this partition, even to one record. So the times within
+        The times of several batches could even belong to a single record. So the times within
         `_BLOCK_S` are added before they are squared. The interval thus stays wide even after many
         batches.
         """

@@ -121,7 +121,7 @@ class FollowerState:
     clock
         The time source.
     undecided
-        Plan version (None) and reason in the status during a rebalance.
+        The note in the status during a rebalance: a reason, without a plan version.
     """
 
     def __init__(self, clock: Clock, undecided: AssignmentNote = UNDECIDED) -> None:

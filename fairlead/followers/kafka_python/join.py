@@ -4,10 +4,10 @@ Belongs here: requesting a rebalance, for which the client has no public method,
 three bugs of kafka-python 3.0.
 
 1. If a member joins because a topic got more partitions, or because it subscribes to other topics,
-   the client considers the rebalance complete too early. If a poll ends before the rebalance, the
-   next poll does not continue it. As a result, the member sends no heartbeats, and the group drops
-   it unnoticed. A request to rejoin, however, stays set until the rebalance is over, and makes the
-   next poll continue it. So the workaround makes such a request at every join.
+   the client considers the rebalance complete too early. If a poll ends before the rebalance does,
+   the next poll does not continue it. As a result, the member sends no heartbeats, and the group
+   drops it unnoticed. A request to rejoin, however, stays set until the rebalance is over, and
+   makes the next poll continue the rebalance. So the workaround requests a rejoin at every join.
 2. If the group drops a joining member, for example because the member's process was stopped, the
    member joins again with its old partitions and does not call its listener. A cooperative member
    claims these partitions, and reads them although they have a new owner. If such a partition is

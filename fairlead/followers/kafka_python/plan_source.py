@@ -36,7 +36,7 @@ class KafkaPythonSource:
     def open(
         cls, group: str, connection: Mapping[str, Any], topic: str
     ) -> "KafkaPythonSource | None":
-        """Connect; return None if the topic does not exist or may not be read.
+        """Connect; return None if the topic does not exist, or this client has no read permission.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class KafkaPythonSource:
         ]
 
     def moved(self) -> bool:
-        """Whether the group's key belongs to another partition now: partitions were added."""
+        """Whether the group's key belongs to another partition, because partitions were added."""
         self._consumer._cluster.request_update()  # noqa: SLF001 - requests metadata for the next check
         count = len(self._consumer.partitions_for_topic(self._partition.topic))
         return count > 0 and partition_for_key(self._group, count) != self._partition.partition

@@ -103,7 +103,7 @@ class Recording:
 
     @cached_property
     def steps(self) -> Int64:
-        """For each sample, the number of the replay's step that begins then; int64, shape (L,)."""
+        """For each sample, the number of the step whose start is nearest; int64, shape (L,)."""
         steps: Int64 = np.floor(self.seconds / self.step_s + 0.5).astype(np.int64)
         return steps
 

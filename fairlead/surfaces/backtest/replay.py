@@ -67,10 +67,10 @@ def replay(recording: Recording, in_charge: str, policy: Policy) -> Iterator[Str
 
     - Assignors that ignore lag (`LAG_BLIND`), such as Kafka's, assign at each rebalance: at the
       first sample, and whenever members or partitions have changed.
-    - With any other assignor, the replay starts with the owners at the first sample, and plans at a
+    - With other assignors, the replay starts with the owners at the first sample, and plans at a
       fixed interval, the median time between two samples. It decides like the planner, by the
       policy's `objective`, `horizon` and `target_utilisation`. A plan is published if the policy
-      approves it. If the policy requires a person's approval, every plan is approved at once.
+      approves it. If the policy requires a person's approval, plans are approved immediately.
       Shadow mode is ignored. At a rebalance, the plan is adapted to the present members.
     - `OBSERVED` replays the group's own assignments. `RECORDED` replays nothing, but returns the
       figures that were measured in the samples.

@@ -78,7 +78,7 @@ def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -
     policy
         The group's policy.
     assignors
-        Names of `assignors.registry`; none: those of the policy.
+        Names of `assignors.registry`; empty: the assignors of the policy.
 
     Returns
     -------

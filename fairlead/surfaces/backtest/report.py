@@ -82,9 +82,9 @@ class Report:
     group
         The consumer group.
     courses
-        First `RECORDED` and `OBSERVED`, then the assignors, best first. With the best one,
-        partitions were behind by more than the objective for the shortest time; among equals, it
-        made the fewest moves.
+        First `RECORDED` and `OBSERVED`, then the assignors, best first. The shorter the time for
+        which partitions were behind by more than the objective, the better the assignor; among
+        equals, the assignor with the fewest moves is best.
     skipped
         Maps each reason why samples could not be replayed to the number of these samples.
     """
@@ -188,7 +188,7 @@ class Report:
 def would_have_saved(
     over_objective_s: float, planned_s: float, plans: int, downtime_s: float
 ) -> str:
-    """Describe the time for which partitions would not have been behind with plans, and the cost.
+    """Describe how much less time partitions were behind with plans in a replay, and the cost.
 
     Parameters
     ----------

@@ -18,10 +18,10 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
     A member's speed can be measured only while the member has a backlog. For an hour without a
     measurement, the speed is the member's last earlier measurement or, without one, the first
-    later measurement. It is at least the rate at which the member read in this hour. If a member
-    was never measured, its speed is `FASTER` times the rate at which it read, and at least the
-    median of all members' measurements. If it read nothing either, the median rate of the members
-    that read replaces its own rate.
+    later measurement. The speed is at least the rate at which the member read in this hour. If a
+    member was never measured, its speed is `FASTER` times its largest rate in an hour, and at least
+    the median of all members' measurements. For a member that never read, the median of the other
+    members' largest rates is used instead of its own rate.
     """
     hours = int(np.ceil((series.at[-1] - series.at[0]) / HISTORY_S)) or 1
     shape = hours, len(series.members)
@@ -41,7 +41,7 @@ def hourly_speeds(series: SampleSeries) -> Float64:
 
 
 def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
-    """Return the speeds to use for members without a measurement, records per second, (M,)."""
+    """Return the speeds to assume for members that were never measured, records/s, shape (M,)."""
     known = measured[~np.isnan(measured)]
     typical = float(np.median(known)) if known.size else 0.0
     positive = most[most > 0]
@@ -53,7 +53,7 @@ def _assumed(measured: Float64, most: Float64, series: SampleSeries) -> Float64:
 def _total_rate(series: SampleSeries) -> float:
     """Return the group's arrival rate, records per second.
 
-    It is the assumed speed of each member if no member has read anything.
+    If no member has read anything, the assumed speed of each member is `FASTER` times this rate.
     """
     ends = grown_ends(series)
     return float((ends[-1] - ends[0]).sum() / (series.at[-1] - series.at[0]))

@@ -42,8 +42,8 @@ from fairlead.surfaces.cli.signals import raise_on_signals
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Commands that do not use the configured Kafka cluster: they need no cluster, start one, or take
-#: its address as an option.
+#: Commands that do not use the configured Kafka cluster: they need no cluster, start a cluster, or
+#: take the address of a cluster as an option.
 WITHOUT_SERVICES: Final = frozenset(
     {None, "assign", "partition", "decide", "sandbox", "spark", "survey", "demo", "dev"}
 )
@@ -159,7 +159,7 @@ def main() -> None:
 def _flush_output() -> None:
     """Flush standard output; if that fails, discard the rest of the output.
 
-    If Python itself failed to flush the output at exit, the exit code would be 120.
+    Python flushes the output again at exit; an error there would change the exit code to 120.
     """
     try:
         sys.stdout.flush()

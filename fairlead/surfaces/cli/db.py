@@ -144,7 +144,7 @@ def _sandbox_url(settings: "Settings") -> Iterator[str]:
 
 
 def _prune(*, dry_run: bool) -> None:
-    """Prune once, and print what was dropped."""
+    """Prune once, or with `dry_run` only find old days; print the days and their sizes."""
     from fairlead.store import retention
 
     settings = read_settings()

@@ -45,10 +45,10 @@ _GROUPS = {
 }
 #: Maximum number of groups for which the reasons of the diagnosis are shown, worst first.
 _WITH_EVIDENCE = 10
-#: Age from which on figures are shown with a warning. By default, samples are taken every minute.
+#: Figures older than this get a warning. By default, samples are taken every minute.
 _OLD = timedelta(minutes=5)
 _OLD_LAG = THINNED_TO + _OLD
-#: If lag was measured less than this ago, it is shown with time and age, otherwise with the time.
+#: `lag` shows when lag was measured and, for measurements younger than this, also their age.
 _DAY = timedelta(days=1)
 _LAG = {
     "name": "partition",
@@ -128,9 +128,9 @@ def _advice(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _forecast(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the column with the catch-up time as text, to add to a row of the table of groups.
+    """Return columns to replace in a row of the table of groups: the catch-up time as text.
 
-    If the diagnosis is unknown, return empty values for all columns of the forecast.
+    If the diagnosis is unknown, return None for all columns of the forecast.
     """
     if row["diagnosis"] in {None, "unknown"}:
         return dict.fromkeys(("behind_now_s", "forecast_time_lag_s", "catch_up_time"))
@@ -159,7 +159,7 @@ def _catch_up_time(row: dict[str, Any]) -> str:
 
 
 def not_sent(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return why plans are not sent, a line for each.
+    """Return a line for each plan that could not be sent: the reason, and the next attempt.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def why(
 def _moves_of(
     engine: Any, group: str, partition: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the moves of a partition that plans made, and its lag (None: unknown).
+    """Return the moves of a partition by plans, and the partition's lag (None: unknown).
 
     Raises
     ------

@@ -353,7 +353,7 @@ def _proposed(
     Raises
     ------
     PlanStateError
-        The version is not in the state `proposed`. The message names the state that it cannot get.
+        The version is not in the state `proposed`, so it cannot get the state `becomes`.
     """
     from fairlead.store.history_queries import read_plan
 

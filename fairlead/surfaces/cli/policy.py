@@ -48,7 +48,7 @@ def explain(group: Group, *, as_json: Json = False) -> None:
 
 
 def _unknown(group: str) -> str:
-    """Return a note if the group was never sampled, or may not exist; otherwise ""."""
+    """Return a note if the group was never sampled or perhaps does not exist; otherwise ""."""
     from fairlead.common.nearest import hint
 
     known = known_groups()

@@ -29,8 +29,8 @@ def sample(
     """Sample all planned groups, without Dagster, until Ctrl-C.
 
     Takes a sample every `sampling.every`. Dagster's sensor group_samples does the same. If both
-    run, groups are not sampled more often. The service continues after any error. With --once, the
-    exit code is 1 after an error, or if the sample could not be stored.
+    run, groups are not sampled more often. The service continues after every error. With --once,
+    the exit code is 1 after an error, or if the sample could not be stored.
     """
     from fairlead.archive import SampleArchive
     from fairlead.settings import load_settings, reloaded

@@ -29,8 +29,8 @@ def raise_on_signals() -> None:
 def _send_again(ignored: "UnraisableHookArgs") -> None:
     """Send a signal again if Python ignored its exception.
 
-    Python ignores exceptions in finalizers and in callbacks of weak references, and the exception
-    of a signal that arrives during garbage collection is raised there.
+    Garbage collection runs finalizers and callbacks of weak references. If a signal arrives
+    meanwhile, its exception is raised in such a function, and Python ignores exceptions there.
     """
     number = _SIGNALS.get(ignored.exc_type)
     if number is None:

@@ -1,4 +1,4 @@
-"""`fairlead spark`: start and stop a Spark server that planning runs on this machine share.
+"""`fairlead spark`: start and stop one Spark server for all planning runs on this machine.
 
 Belongs here: commands that call `fairlead.sandbox.spark`. Belongs elsewhere: how the server is run.
 """

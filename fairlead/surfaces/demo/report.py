@@ -40,7 +40,7 @@ def with_a_plan(
     Parameters
     ----------
     plan
-        The published plan; the weight of a partition in it is the measured lag, in records.
+        The published plan. Its weights are the measured lags of the partitions, in records.
     diagnosed
         Before the plan: the planner's diagnosis and decision, and the work that consumers reported.
     before, after

@@ -43,7 +43,7 @@ from fairlead.surfaces.demo.topics_and_consumers import Consumers, create_backlo
 from fairlead.wire.document import PlanDocument
 
 #: Seconds after which a step of the demo counts as failed. On a slow, busy machine, a planning run
-#: beside 28 consumers takes more than half an hour.
+#: takes more than half an hour, because the demo's 22 consumers run at the same time.
 STEP_TIMEOUT_S = 7200.0
 #: Maximum number of a group's diagnoses that are searched for the one that led to its plan.
 DIAGNOSES = 1_000
@@ -125,7 +125,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups. For each group that gets a plan, start an identical one without."""
+        """Start all groups; start each group that gets a plan a second time, without a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:

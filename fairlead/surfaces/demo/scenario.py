@@ -104,7 +104,7 @@ PAYMENTS = DemoGroup(
     rate=50,
 )
 
-#: Groups that get a plan. `make demo` also runs each without a plan.
+#: Groups that get a plan. `make demo` also runs a copy of each group without a plan.
 CURED = (ORDERS, ONE_IS_SLOW, ONE_IS_EXPENSIVE)
 DEMO_GROUPS = (*CURED, KEEPS_UP)
 #: Groups of `make dev`, under steady load.

@@ -27,8 +27,8 @@ from fairlead.wire.partitions import by_topic
 #: Seconds between a worker's reports. A poll returns at most as many records as the worker can
 #: process in this time.
 STEP_S = 0.5
-#: Seconds. If a busy machine has delayed a worker, the worker then works faster, to keep its rate.
-#: It makes up for at most this much of the delay.
+#: Seconds. Longest delay that a worker makes up for. A busy machine may delay a worker. The worker
+#: then works faster until its average rate is right again.
 CAUGHT_UP_S = 1.0
 #: Bytes of a fetch from a partition: about ten records, so that the worker reads its partitions in
 #: turn. If a fetch returned a whole backlog, the worker would read a single partition for half a

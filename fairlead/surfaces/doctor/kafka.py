@@ -68,7 +68,7 @@ def examine_kafka(settings: Settings) -> Iterator[Finding]:
         rows = samples.select(columns).to_pylist()
         by_broker = {row["group"] for row in rows if row["group_type"] != CLASSIC}
         yield from _groups(rights, names[:_ASKED], by_broker)
-        # If Fairlead may not describe a topic, only subscriptions name it.
+        # A topic that Fairlead has no right to describe is only in `subscriptions`.
         topics = set[str]()
         for row in rows:
             topics.update(row["topics"], *row["subscriptions"])
@@ -115,7 +115,7 @@ def _topic(rights: Rights, name: str, wanted: tuple[str, ...], *, compacted: boo
 
 
 def _absent(rights: Rights, name: str, *, made_here: bool) -> Finding:
-    """Check whether the planner may create a missing topic."""
+    """Check whether the planner has the right to create a missing topic."""
     if not made_here:
         return Finding(name, "ok", "it does not exist yet: consumers create it on demand")
     may = "CREATE" in rights.on_cluster() or rights.by_rule("topic", name, "CREATE")
@@ -129,7 +129,7 @@ def _absent(rights: Rights, name: str, *, made_here: bool) -> Finding:
 
 
 def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
-    """Check the rights on the transactional ids that send plans.
+    """Check the rights on the transactional ids with which plans are sent.
 
     Reads only ACLs, because using a transactional id would create Kafka's topic of transactions.
     """
@@ -187,7 +187,7 @@ def _topics(rights: Rights, names: list[str]) -> Finding:
 
 
 def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -> Finding:
-    """Return the finding that an operation is allowed on all groups or topics, or on which not."""
+    """Return a finding: `failed` if the operation is refused on a group or topic, else `ok`."""
     if not refused:
         return Finding(f"{kind}s", "ok", f"{operation} is allowed on {of}")
     first = min(refused)
@@ -200,7 +200,7 @@ def _rights(kind: str, operation: str, refused: list[str], of: str, then: str) -
 
 
 def _names(samples: list[dict[str, Any]]) -> Finding:
-    """Check whether the consumers in `samples` keep their names in plans across restarts."""
+    """Check whether consumers still have the same names in plans after they restart."""
     nameless = Counter(
         row["group"]
         for row in samples
@@ -227,7 +227,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         if _ASSIGNOR
         not in (
             _config(rights, ResourceType.BROKER, str(node.id)).get("group.consumer.assignors")
-            or _ASSIGNOR  # without the right to read the configuration, assume the assignor
+            or _ASSIGNOR  # the configuration cannot be read: assume the assignor is there
         )
     ]
     count = f"{plural(len(by_broker), 'group')} of the consumer protocol"
@@ -243,7 +243,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
 
 
 def _config(rights: Rights, kind: ResourceType, name: str) -> dict[str, str]:
-    """Return the configuration of a topic or broker; empty if Fairlead may not read it."""
+    """Return the configuration of a topic or broker; empty without the right to read it."""
     resource = ConfigResource(kind, name)
     try:
         entries: Any = rights.admin.describe_configs([resource])[resource].result()

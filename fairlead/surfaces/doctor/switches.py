@@ -75,8 +75,9 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
     Parameters
     ----------
     state
-        From `orchestration.switches`: sensors and schedules that are `on` and `off`, daemons that
-        are `dead`, and when each sensor last ran, in seconds since 1970.
+        The result of `orchestration.switches`. `on` and `off` are names of sensors and schedules,
+        `dead` are names of daemons. `ticked` maps sensors and schedules to the time of their last
+        run, in seconds since 1970.
     """
     if dead := state["dead"]:
         detail = f"these daemons are dead: {', '.join(dead)}"
@@ -99,7 +100,7 @@ def findings(state: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _ticked(sensor: str, at: float | None) -> Iterator[Finding]:
-    """Yield a warning if a sensor that is on has not run lately, else a finding without a problem.
+    """Yield a warning if a sensor that is on has not run lately, else a finding in state `ok`.
 
     `at` is when the sensor last ran, in seconds since 1970; None: never.
     """

@@ -80,7 +80,7 @@ class Facts:
 
     @property
     def loads(self) -> list[tuple[str, MemberLoad]]:
-        """Every member and its arrival rates; first the member that gets most with the plan."""
+        """Every member and its arrival rates, by descending rate under the plan."""
         members = {} if self.analysed is None else self.analysed.members
         return sorted(members.items(), key=lambda item: (-item[1].after, item[0]))
 

@@ -166,9 +166,9 @@ def _policy(facts: Facts, policies: Sequence[Policy] | None) -> str | None:
 
 
 def _measured(engine: Engine, facts: Facts) -> Row | None:
-    """Return the group's newest figures; None unless this plan was in force when they were taken.
+    """Return the group's newest figures if they were measured under this plan, otherwise None.
 
-    That is, the plan is published, and the figures were measured after its publication.
+    The plan must be published, and the figures must be newer than its publication.
     """
     published_at = facts.plan["published_at"]
     if facts.stored.state != "published" or published_at is None:

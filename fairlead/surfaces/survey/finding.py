@@ -98,7 +98,7 @@ class Survey:
         """Return one row per group of the newest sample, worst first; see `_row` for the keys.
 
         If a group was rebalancing in the newest sample, most values are from an earlier sample.
-        Groups without members that have committed offsets come last.
+        Groups that have committed offsets, but no members, come last.
         """
         newest = {row["group"]: row for row in self._newest()}
         samples = slices(pa.concat_tables(self._samples), "group")  # slices are ordered by time
@@ -162,7 +162,7 @@ class Survey:
 
 
 def _until_whole(samples: pa.Table) -> pa.Table:
-    """Drop the samples after a group's last sample without an error, if there is such a sample."""
+    """Return samples up to the last one without an error; return all if each has an error."""
     whole = pc.indices_nonzero(pc.is_null(samples["error"]))
     return samples.slice(0, whole[-1].as_py() + 1) if len(whole) else samples
 

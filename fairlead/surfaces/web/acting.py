@@ -150,7 +150,7 @@ class Acting:
         ------
         NotProvenError
             The request does not prove the person's name, `web.approvers` does not contain the
-            name, or the server's database login may not take steps.
+            name, or the server's database login lacks the right to take steps.
         """
         if self._identity is None:
             raise NotProvenError(_NO_PROOF)

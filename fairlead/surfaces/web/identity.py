@@ -151,7 +151,7 @@ def identity_of(web: WebSettings) -> IdentityProof | None:
 def _only(headers: Headers, name: str) -> bytes:
     """Return the value of a header, which must occur exactly once.
 
-    A header whose name has "_" for "-" is refused, because some servers treat both names alike.
+    A header with "_" in place of "-" is refused, because some servers treat both names alike.
     """
     wanted = name.lower().encode()
     matching = [

@@ -114,7 +114,7 @@ def _read(url: str) -> dict[str, Mapping[str, Any]]:
     """Read the issuer's key set; return its public keys for signatures, by key id."""
     try:
         content = json.loads(_fetched(url))
-    except http.client.HTTPException:  # the error's message may quote the address
+    except http.client.HTTPException:  # not shown: its message may contain the address
         raise ValueError("its answer is not HTTP") from None
     except TimeoutError:
         raise TimeoutError(f"it did not answer within {_TIMEOUT_S:g} s") from None

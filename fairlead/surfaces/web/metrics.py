@@ -43,13 +43,15 @@ class Gauge:
     Parameters
     ----------
     name
-        The metric's name. Prometheus and OpenMetrics require that a unit, if there is one, ends it.
+        The metric's name. If the metric has a unit, the name ends with the unit, as Prometheus and
+        OpenMetrics require.
     rows, column
         Key of the rows in `Readings`, and name of the column with the values.
     text
-        The text after `# HELP`. If empty, it is the meaning of the figure with the column's name.
+        The text after `# HELP`; "": the meaning of the figure that has the column's name.
     labels
-        Label names, which are names of columns, too; the label `group` is the column `group_id`.
+        Label names. Each label has the values of the column of the same name, except `group`, which
+        has the values of `group_id`.
     """
 
     name: str

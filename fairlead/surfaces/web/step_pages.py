@@ -68,8 +68,8 @@ class Sheet:
     sentences
         What the step will do.
     group, version, sha256
-        The group or the plan that the step changes. They are fields of the form. For `unfreeze`,
-        `version` is the number of the freeze.
+        The group that the step changes and, if the step changes a plan, the plan's version and
+        hash. The form sends these values. For `unfreeze`, `version` is the number of the freeze.
     moves
         For each move: the partition, its present owner, and its next owner.
     risks

@@ -59,7 +59,7 @@ def test_metadata_of_a_partition_has_only_its_own_groups() -> None:
 
 
 def test_step_succeeds_although_its_metadata_fails() -> None:
-    """A KeyError while metadata are computed appears as metadata; the step does not fail."""
+    """If computing metadata raises KeyError, the error is shown as metadata; the step succeeds."""
 
     def describe(groups: Sequence[str]) -> dict[str, Any]:  # noqa: ARG001 - `Describe`
         raise KeyError("orders", 7)

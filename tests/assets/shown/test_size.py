@@ -35,7 +35,7 @@ ASSIGNORS = [OBSERVED, "sticky-lag-aware", "lag-aware", "sticky", "fair", "round
 
 
 def test_candidates_of_a_fleet() -> None:
-    """Of 300 groups, metadata list only the worst, and stay below the limit in bytes."""
+    """Metadata about 300 groups contain only the worst groups and stay below the limit in bytes."""
     table = pa.Table.from_pylist(
         [
             {
@@ -88,7 +88,7 @@ def large() -> tuple[PlanDraft, StoredPlan]:
 @pytest.mark.long
 @pytest.mark.parametrize("groups", [GROUPS[:1], GROUPS], ids=["one group", "a fleet"])
 def test_plan_of_a_large_group(large: tuple[PlanDraft, StoredPlan], groups: list[str]) -> None:
-    """For 5,000 moves, metadata list only `MOVES` of them and stay below the limit in bytes."""
+    """Metadata about 5,000 moves contain only `MOVES` of them and stay below the limit in bytes."""
     draft, plan = large
     approval = ApprovalDecision(approved=False, reason=f"waits for a person: {REASON}")
     outcomes = [

@@ -36,9 +36,9 @@ def test_harmful_plan_is_rolled_back(name: str) -> None:
 
 
 def test_plan_that_puts_another_member_behind_is_rolled_back() -> None:
-    """A plan is rolled back even if there was a rollback hours before.
+    """A harmful plan is rolled back even if an earlier plan was rolled back hours before.
 
-    The second plan makes another member fall behind.
+    The two plans make different members fall behind.
     """
     first, _, plan, back = handovers(MISLED["turned"](SEED), hours=20.5)
     assert plan.planned

@@ -116,7 +116,7 @@ def test_full_disk_is_reported_in_a_line(tmp_path: Path) -> None:
     )
     assert len(files(tmp_path)) == 30
     with no_room():
-        archive.tidy(NOON, KEPT)  # deletes old files, because deleting needs no space
+        archive.tidy(NOON, KEPT)  # old files can be deleted although the disk is full
     assert minutes(archive) == [76, 91]
 
 

@@ -57,7 +57,7 @@ def test_all_objections_are_named() -> None:
     ],
 )
 def test_each_rule_at_its_bound(rules: Any, given: Any, *, approved: bool) -> None:
-    """Limits are inclusive; a plan for partitions without an owner needs no improvement."""
+    """Limits are inclusive; a plan that assigns unowned partitions need not improve the lag."""
     assert decided(Approval(automatic=True, **rules), facts(**given)).approved is approved
 
 

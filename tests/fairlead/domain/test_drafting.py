@@ -184,7 +184,7 @@ def test_groups_are_decided_one_by_one_in_order() -> None:
 
 
 def test_group_with_a_broker_assignor_gets_topic_ids_and_advice() -> None:
-    """If the group uses another broker-side assignor, the draft has topic ids and advice."""
+    """If the group uses the broker's assignor `uniform`, the draft has topic ids and advice."""
     draft = decide(
         snapshot(
             TWO, [100, 60, 5], group_type="consumer", protocol="uniform", topic_ids=["dG9waWM"]

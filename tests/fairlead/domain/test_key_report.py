@@ -28,7 +28,7 @@ def by_chance(key: bytes, count: int) -> int:
 
 
 def logs(keys: list[bytes | None], count: int, place: object = by_murmur2) -> Log:
-    """Return each partition's keys; null keys go to one partition after the other."""
+    """Return each partition's keys; if key number n is null, it goes to partition n % `count`."""
     partitions: Log = [[] for _ in range(count)]
     for number, key in enumerate(keys):
         partitions[number % count if key is None else place(key, count)].append(key)  # type: ignore[operator]

@@ -88,7 +88,7 @@ def test_invalid_rules_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_policy_keys_are_options_of_assignors_that_have_them() -> None:
-    """Policy keys become options of assignors that know them; an assignor's own options win."""
+    """A policy's `max_moves` goes to assignors with this option; the key `options` overrides it."""
     policy = Policy(
         horizon=timedelta(minutes=5),
         max_moves=20,

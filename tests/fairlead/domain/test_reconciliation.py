@@ -67,7 +67,7 @@ def test_steps_come_to_an_end(group: Situation) -> None:
 
 @given(situations())
 def test_no_invalid_plan_is_sent(group: Situation) -> None:
-    """A plan is not sent without approval, with a damaged document, or if there is an objection."""
+    """No unapproved plan or plan with an objection is sent; no damaged plan's lease is renewed."""
     action = decide(group).action
     if action is Action.SEND:
         assert group.on_its_way == "plan" or group.approved
@@ -90,7 +90,7 @@ def test_a_record_on_the_topic_is_stored_first(group: Situation) -> None:
 
 @given(situations())
 def test_a_group_without_a_step_agrees_with_the_topic(group: Situation) -> None:
-    """If there is nothing to do, no plan is pending, and the topic agrees with the database."""
+    """Nothing is left to do only if no plan is pending and the topic agrees with the database."""
     if decide(group).action is Action.NOTHING:
         assert (group.on_its_way, group.approved, group.difference) == (None, False, "")
         assert group.followed != "plan" or group.lease is Lease.HOLDS

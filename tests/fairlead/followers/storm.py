@@ -51,7 +51,7 @@ SAMPLE_S = 0.05
 class Overlap(NamedTuple):
     """Members that recorded, in two samples in a row, that they owned the same partition.
 
-    One sample proves nothing, because a partition may move while the files are read.
+    One sample proves nothing: a partition may move while the members' files are read.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ class Storm:
         return f"pause {worker.name}"
 
     def plan(self) -> str:
-        """Publish a plan with random shares for all names, whether or not such a consumer runs."""
+        """Publish a plan with random shares for all names, including names that no consumer has."""
         self.version += 1
         members: dict[str, dict[str, list[int]]] = {name: {self.topic: []} for name in self.named}
         for partition in range(self.partitions):
@@ -357,7 +357,7 @@ class Storm:
         return f"broker {number} dies"
 
     def broker_freezes(self) -> str:
-        """Freeze a broker until other brokers have taken over, and resume it."""
+        """Freeze a broker long enough for the other brokers to take over, then resume it."""
         number = self.rng.choice(sorted(self.brokers))
         self.outages += 1
         process = self.brokers[number].process()

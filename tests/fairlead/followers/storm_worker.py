@@ -2,9 +2,10 @@
 
     python storm_worker.py '{"client": "aiokafka", "configs": {...}, "topic": "t", "folder": "..."}'
 
-The consumer writes two files. `messages` has a line "partition number offset" for each message,
-written before its offset can be committed, and a line "partition" for each assigned partition.
-`state` is replaced at each change. On SIGTERM, the consumer leaves the group and ends.
+The consumer writes two files. `messages` has a line for each message: its partition, number and
+offset, written before the offset can be committed. It also has a line for each assigned partition:
+only the partition. `state` is replaced at each change. On SIGTERM, the consumer leaves the group
+and ends.
 """
 
 import asyncio
@@ -116,7 +117,7 @@ async def run_aiokafka(topic: str, configs: dict[str, Any], notes: Notes) -> Non
     while not notes.stopping:
         notes.read((await consumer.getmany(timeout_ms=100)).values())
         notes.state(consumer.assignment(), consumer.plan_assignor.status())
-    # This consumer reads no more. Stopping takes long if a broker is frozen, and calls no listener.
+    # Record now that nothing is owned: `stop` calls no listener, and is slow if a broker is frozen.
     notes.state((), consumer.plan_assignor.status())
     await consumer.stop()
 

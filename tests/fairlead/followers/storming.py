@@ -105,7 +105,10 @@ def ascend(offsets: list[int]) -> bool:
 
 
 def unowned(storm: Storm) -> dict[str, str]:
-    """Describe, by kind of event, the count, and median and maximum seconds without an owner."""
+    """Return, for each kind of event, a text about the time that partitions had no owner.
+
+    The text has the number of these events, and the median and maximum in seconds.
+    """
     by_cause: defaultdict[str, list[float]] = defaultdict(list)
     for (_, cause), seconds in storm.unowned_s.items():
         by_cause[cause].append(seconds)

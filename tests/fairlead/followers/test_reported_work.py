@@ -408,7 +408,7 @@ def check(
 
 @EACH_TAKE
 def test_explicit_commits_carry_reports(group: Group, kind: type[Application], take: str) -> None:
-    """Commits by any method carry reports; metadata that the application gives stays unchanged."""
+    """Commits by each method carry reports, unless the application sets its own metadata."""
     app = kind(group, take)
     for way in app.commits:
         group.produce(10)
@@ -592,7 +592,7 @@ def test_librdkafka_commits_while_a_batch_is_processed(group: Group) -> None:
         messages = returned(lambda: app.consumer.consume(1000, -1))
         counts = Counter(message.partition() for message in messages)
         app.handled.update(counts)
-        if len(messages) < 16:  # offsets of fewer messages are stored only at the next call
+        if len(messages) < 16:  # the consumer stores offsets of smaller batches only later
             continue
         batches += 1
         expected = {at: app.handled[at] for at in counts}

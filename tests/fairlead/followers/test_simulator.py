@@ -83,7 +83,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("delay_s", [0.0, 0.3, 0.6, 0.9])
 def test_time_without_an_owner_is_bounded(fault: str, delay_s: float) -> None:
-    """After a fault in a rebalance, no partition is without an owner for ten seconds."""
+    """After a fault in a rebalance, every partition has an owner again within ten seconds."""
     world = settled("a", "b", "c")
     happen(world, Action(world.time, "start", "d"))
     world.run(world.time + delay_s)

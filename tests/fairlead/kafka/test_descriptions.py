@@ -81,6 +81,6 @@ def test_only_an_absent_group_ends_its_plan(
 
 
 def test_a_rebalance_trigger_is_no_member() -> None:
-    """The planner's own short-lived member, which triggers rebalances, is not planned for."""
+    """The planner's own short-lived member, which triggers rebalances, is left out."""
     found = read_description("g", group(member("a"), member("fairlead-rebalance-trigger")))
     assert [described.name for described in found.members] == ["a"]

@@ -219,7 +219,7 @@ def test_end_offsets_are_read_after_committed_ones(
     unique_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a consumer commits in between, the sample's commit is not beyond its end offset."""
+    """End offsets are read last, so that no commit in the sample is beyond its end offset."""
     topic = kafka_topic()
     produce(topic, [1])
     commit(unique_name, {(topic, 0): 1})
@@ -312,7 +312,7 @@ def test_commits_of_a_deleted_topic_are_left_out(
     produce(gone, [2])
     commit(unique_name, {(kept, 0): 1, (gone, 0): 1})
 
-    # Delete the topic after its commits were read: Kafka deletes them soon after the topic.
+    # Delete the topic after its commits were read: Kafka deletes the commits of deleted topics.
     def delete_then_count(*arguments: Any) -> Any:
         delete(admin, gone)
         return topic_sizes(*arguments)

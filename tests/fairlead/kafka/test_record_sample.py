@@ -62,7 +62,7 @@ def counts_of(sample: RecordSample) -> Counter[bytes | None]:
 def test_every_key_is_read_with_any_compression(
     settings: Settings, services: Services, kafka_topic: KafkaTopic, codec: str
 ) -> None:
-    """A topic smaller than the sample is read completely, including records without a key."""
+    """A topic with fewer records than the limit is read completely, even records without a key."""
     topic = kafka_topic(partitions=3)
     keys: list[bytes | None] = [b"key-%d" % (number % 7) for number in range(700)]
     keys += [None] * 50
@@ -102,7 +102,7 @@ def test_aborted_records_and_markers_are_not_counted(
 def test_compacted_log_has_fewer_records_than_offsets(
     settings: Settings, services: Services, kafka_topic: KafkaTopic
 ) -> None:
-    """The estimated number of records is that of the remaining records, including tombstones."""
+    """The estimate counts only records that compaction has left, including tombstones."""
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "100",
@@ -171,7 +171,7 @@ def test_sampling_commits_nothing_and_creates_no_group(
 def test_missing_right_is_named_with_its_remedy(
     secured: SecuredBroker, rights: tuple[str, ...]
 ) -> None:
-    """The error names READ if the user has no right, or only DESCRIBE."""
+    """The error says that READ is missing, both without any right and with DESCRIBE only."""
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"topic-{uuid.uuid4().hex[:8]}"
     secured.add_user(user)
     create_topics(secured.admin, NewTopic(topic, 1))

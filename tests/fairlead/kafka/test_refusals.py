@@ -104,7 +104,7 @@ def test_error_of_a_broker_that_is_down_is_transient(settings: Settings) -> None
 def test_kafka_python_logs_no_password(
     settings: Settings, caplog: pytest.LogCaptureFixture, user: str, mechanism: str
 ) -> None:
-    """Debug logs do not show the client's configuration and requests, but show the rest."""
+    """Debug logs leave out the client's configuration and logins, but have its other requests."""
     caplog.set_level(logging.DEBUG, "kafka")
     named = settings({"sasl.mechanism": mechanism, "sasl.username": user})
     named = named.model_copy(update={"request_timeout_s": PATIENCE_S})

@@ -239,7 +239,7 @@ def named(right: Right, names: Mapping[str, str]) -> Right:
 
 
 def test_each_missing_right_is_named_with_its_remedy(broker: SecuredBroker, orders: str) -> None:
-    """The doctor names each missing right; a survey names only the rights that it needs.
+    """The doctor names each missing right; a survey names only those that a survey needs.
 
     If all rights are granted, the doctor names none; if the plan topic is absent, it names CREATE.
     """

@@ -37,7 +37,7 @@ def test_jars_are_resolved_into_an_empty_cache(cache: Path) -> None:
 
 
 def test_a_jar_with_another_digest_is_refused(tmp_path: Path) -> None:
-    """A jar with other content, or that does not belong to Kafka, raises an error."""
+    """A changed jar of Kafka, or a jar that is not one of Kafka's, raises an error."""
     good = jars.kafka_classpath()[0].parent / SMALL_JAR
     (tmp_path / SMALL_JAR).write_bytes(good.read_bytes())
     jars.check_digests(tmp_path)

@@ -56,7 +56,7 @@ def test_taken_port_is_replaced(broker: KafkaBroker) -> None:
 
 
 def test_broker_that_ends_early_is_reported_with_its_log(broker: KafkaBroker) -> None:
-    """If the broker refuses another node's data, the error has the end of the broker's log."""
+    """If the data directory belongs to another node, the error has the end of the broker's log."""
     broker.start()
     broker.stop()
     meta = broker.state_dir / "data" / "meta.properties"

@@ -28,7 +28,7 @@ from tests.programs import FAIRLEAD, ended
 from tests.waiting import PATIENCE_S
 
 AUTO = SparkSettings()
-#: Run in a separate process, because PySpark allows one kind of session per process.
+#: Program for a separate process, because PySpark allows one kind of session per process.
 PROGRAM = """
 import json
 from assets.resources import SparkResource

@@ -127,7 +127,7 @@ def test_memories_of_groups_are_used_in_the_analysis(spark: SparkSession, tmp_pa
 
 
 def test_groups_stay_in_their_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """Each task writes one file: with two groups in the order of names, or with a giant group."""
+    """Each task writes one file: two groups with successive names, or one giant group."""
     warehouse = Warehouse(str(tmp_path))
     small: dict[str, list[int | None]] = {name: [1, 2] for name in "abde"}
     taken = snapshot({**small, "c": [0] * 30})

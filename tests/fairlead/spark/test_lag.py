@@ -118,7 +118,7 @@ def test_loss_has_the_time_of_its_first_sample(spark: SparkSession, warehouse: W
 
 
 def test_samples_of_the_last_hour_are_used(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Rates use samples of the last hour; duplicates, also of the snapshot, change nothing."""
+    """Rates use samples of the last hour. Duplicate samples change nothing."""
     write(warehouse, ["g"])
     remember(warehouse, 200, 70_000)
     for minutes in (50, 25, 25, 0):

@@ -38,7 +38,7 @@ def test_lag_equals_the_column_of_kafkas_tool(
     """Lags are equal, but Kafka's tool also counts records deleted before they were read.
 
     The topic is compacted and keys repeat, so offsets outnumber records. For partitions
-    without a commit, Kafka's tool shows no lag, but the rule of KAFKA-5337 defines one.
+    without a commit, Kafka's tool shows no lag, and Fairlead computes lag as in KAFKA-5337.
     """
     topic = kafka_topic(partitions=5, config={"cleanup.policy": "compact,delete"})
     producer = Producer(settings.kafka.librdkafka())

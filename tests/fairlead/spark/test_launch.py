@@ -9,7 +9,7 @@ import pytest
 from tests.programs import ended
 
 VALUE = " hunter2\\ = é\n#!"
-#: Run in a separate process, because each process starts a JVM only once.
+#: Program for a separate process, because each process starts a JVM only once.
 PROGRAM = """
 import json, os, re, stat, sys, psutil
 from fairlead.settings import SparkSettings

@@ -81,7 +81,7 @@ def fallen_behind(**more: Any) -> Group:
 
 
 def test_every_assignor_is_compared_with_the_observed_assignment() -> None:
-    """Each row has the highest lag of a member under one assignment (example of KAFKA-5337)."""
+    """A row has the highest lag that a member has under one assignment (example of KAFKA-5337)."""
     found = analysed(group(ONE_OWNS_ALL, {"t": [100, 60, 50]}))
     assert list(found) == [OBSERVED, "lag-aware", "range"]
     assert [row["lag_max"] for row in found.values()] == [160, 110, 160]

@@ -150,7 +150,7 @@ class Database:
         return self._settle(outbox, entries[0], operation.how, done="sent")
 
     def _outbox(self, store: PlanStore) -> Outbox:
-        """Lock the plan topic's partition once, which lets `store` send; return the outbox."""
+        """Take over the plan topic's partition, as each publisher does first; return the outbox."""
         outbox = Outbox(store.engine)
         with outbox.turn("plans", 0):
             return outbox

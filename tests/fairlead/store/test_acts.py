@@ -55,7 +55,7 @@ def test_both_names_are_recorded(web: Engine, proposed: Propose) -> None:
 def test_pages_do_not_approve_if_the_database_requires_four_eyes(
     web: Engine, proposed: Propose, migrated: str, *, owned: bool
 ) -> None:
-    """If a policy or the table `four_eyes` requires database users, pages cannot approve."""
+    """If a policy or table `four_eyes` requires a second database user, pages cannot approve."""
     if owned:
         with psycopg.connect(migrated) as owner:
             owner.execute("INSERT INTO fairlead_raw.four_eyes VALUES ('ord*')")
@@ -105,7 +105,7 @@ def test_texts_of_an_action_are_limited(web: Engine, proposed: Propose) -> None:
 
 
 def test_one_person_in_several_tabs_agrees_once(web: Engine, proposed: Propose) -> None:
-    """If one person sends four forms, only one is stored; the plan waits for another person."""
+    """Four approvals by one person count as one; the plan still waits for another person."""
     plan = proposed(four_eyes="proxy")
     with ThreadPoolExecutor() as beside:
         forms = set(beside.map(lambda _: act(web, wanted("approve", plan, "kim")), range(4)))
@@ -130,7 +130,7 @@ def test_unfreezing_needs_as_many_people_as_approval(web: Engine, proposed: Prop
 def test_requested_rollback_is_made_once(
     web: Engine, planner: PlanStore, proposed: Propose
 ) -> None:
-    """A rollback names the request that caused it; the requester may be one of two approvers."""
+    """A rollback has the id of its request; the person who requested it counts as an approver."""
     for snapshot in ("s1", "s2"):
         plan = proposed(snapshot)
         planner.approve("orders", plan.version, sha256=plan.sha256, reason="ok")

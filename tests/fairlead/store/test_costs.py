@@ -22,7 +22,7 @@ GROUPS = [f"g{number}" for number in range(12)]
 
 @contextmanager
 def counted(engine: Engine) -> Iterator[list[int]]:
-    """Yield a list that collects the number of rows of each statement."""
+    """Yield a list that collects, for each statement, the number of rows read or written."""
     rows: list[int] = []
 
     def note(_connection: Any, cursor: Any, *_: Any) -> None:

@@ -30,7 +30,7 @@ EVERYTHING = pytest.mark.parametrize("group", ["orders", None], ids=["its own", 
 
 
 def add_entries(store: PlanStore, version: int = 1) -> list[OutboxEntry]:
-    """Record that a version is about to be sent; return the entry, or none during a freeze."""
+    """Record that a version is about to be sent; return its entry, or [] during a freeze."""
     return add_all(store, [PublishRequest("orders", version, lease_until=LEASE_UNTIL)])
 
 
@@ -80,9 +80,9 @@ def test_group_and_global_freezes_end_separately(store: PlanStore, approve: Plan
 def test_next_step_of_a_group_respects_its_freeze(
     store: PlanStore, propose: Plans, publish: Plans, approve: Plans, group: str | None
 ) -> None:
-    """The displayed next step is to wait for the unfreeze only if a new version is approved.
+    """During a freeze, the next step shown for an approved new version is to wait.
 
-    Proposed versions can be decided on during a freeze, and rollbacks are sent.
+    A proposed version still needs a decision, and an approved rollback is sent despite the freeze.
     """
 
     def says() -> str:

@@ -98,7 +98,7 @@ def test_a_snapshot_is_stored_once_per_group(store: PlanStore, at: Any) -> None:
 
 
 def test_runs_at_once_store_a_snapshot_once(store: PlanStore, at: Any) -> None:
-    """If eight writers store the same groups at once, each group is stored once."""
+    """If eight writers store the same groups at the same time, each group is stored once."""
     groups = [f"g{number}" for number in range(20)]
 
     def record(run: int) -> int:
@@ -145,7 +145,7 @@ def test_plan_history_has_a_row_for_each_version(
     propose: Plans,
     no_plan: Decision,
 ) -> None:
-    """A row has the approver, the moves, and the figures before, predicted and achieved."""
+    """A row has approver, moves, and figures: before the plan, predicted, and after adoption."""
     plan = publish("s1")
     for minute in (1, 2):
         record_adoption(
@@ -186,7 +186,7 @@ def test_plan_history_has_a_row_for_each_version(
 
 
 def test_plan_without_recorded_adoption_is_listed(store: PlanStore, publish: Plans) -> None:
-    """`unobserved` returns group and version of each given plan without recorded adoption."""
+    """`unobserved` returns group and version of those plans that have no recorded adoption."""
     plans = [publish("s1", group=group) for group in ("a", "b")]
     record_adoption(store, "a", 1, observed_at=plans[0].snapshot_at, planned=3, as_planned=3)
     assert store.unobserved(plans) == {("b", 1)}

@@ -108,7 +108,7 @@ def test_wrong_hash_of_a_document_is_refused(by_hand: psycopg.Connection, propos
 def test_decision_needs_a_reason_of_limited_length(
     by_hand: psycopg.Connection, propose: Plans
 ) -> None:
-    """Approval and rejection need a visible reason of at most 2,000 characters, in any script."""
+    """Approval and rejection need a visible reason of at most 2,000 characters of any alphabet."""
     blanks = (None, "", "\t\n", "\N{NO-BREAK SPACE}", "\u200b\u2060\ufeff", "\u202e")
     refusals = {**dict.fromkeys(blanks, "without a reason"), "x" * 2001: "2,000 characters at most"}
     propose()

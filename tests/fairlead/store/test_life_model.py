@@ -215,7 +215,7 @@ def test_database_agrees_with_the_model(
     store_as: StoreAs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """For any operations of users, even at the same time, the results are the model's."""
+    """All operations, even simultaneous ones, have the results that the model predicts."""
     for module in (
         "shared_statements",
         "outbox",

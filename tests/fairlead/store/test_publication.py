@@ -56,7 +56,7 @@ def test_publisher_that_lost_its_lock_cannot_record_a_failure(
 
 
 def test_epoch_increases_only_after_a_withdrawal(store: PlanStore, approve: Plans) -> None:
-    """Versions have the same epoch; only the first version after a withdrawal has a higher one."""
+    """All versions have the same epoch until a withdrawal; then the epoch increases."""
     outbox, epochs = Outbox(store.engine), []
     records: list[tuple[int, Kind]] = [(1, "plan"), (2, "plan"), (2, "withdrawn"), (3, "plan")]
     for version, kind in records:

@@ -157,7 +157,7 @@ def test_every_history_is_pruned_and_plans_keep_results(
 def test_summary_of_a_day_has_its_outcomes_and_metrics(
     store: PlanStore, engine: Engine, no_plan: Decision, draft: MakeDraft
 ) -> None:
-    """A day's summary has the numbers of outcomes and the worst metrics of all decisions."""
+    """A day's summary counts each outcome, and has the worst metrics of all decisions."""
     keep(store, no_plan, NOON, lag_max=300)
     keep(store, no_plan, NOON - timedelta(hours=3), lag_max=150)
     keep(store, no_plan, NOON + timedelta(hours=2), lag_max=200, outcome="failed", reason="down")
@@ -250,7 +250,7 @@ def test_ended_diagnoses_and_groups_without_rows_are_pruned(
 def test_no_login_can_block_decisions_on_a_new_day(
     migrated: str, no_plan: Decision, login: Login, roles: tuple[str, ...]
 ) -> None:
-    """A decision is stored even if another login has taken the strongest locks that it may take."""
+    """A decision is stored even if another login holds the strongest locks allowed to it."""
     engine = create_store_engine(f"{migrated}&options=-c%20lock_timeout%3D2s")
     with psycopg.connect(login(*roles)) as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger.transaction():

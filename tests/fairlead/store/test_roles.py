@@ -306,7 +306,7 @@ def test_four_eyes_exclude_the_proposer(
 def test_planner_cannot_disable_four_eyes(
     planner: PlanStore, draft: MakeDraft, migrated: str
 ) -> None:
-    """Planners cannot change the table `four_eyes`; plans of its groups need a second person."""
+    """Planners cannot approve their plans of groups that match a pattern in table `four_eyes`."""
     matching: dict[str, str | None] = dict.fromkeys(("orders", "ord*", "*", "o?ders"), "database")
     patterns = matching | dict.fromkeys(("order", "order.", "billing-*"))
     for version, (groups, four_eyes) in enumerate(patterns.items(), 1):

@@ -57,7 +57,7 @@ def test_open_approval_delays_only_its_group(
 def test_open_approval_delays_no_other_approval_or_expiry(
     store: PlanStore, propose: Step, login: Login
 ) -> None:
-    """While one approval is uncommitted, other groups' plans are approved, and expire."""
+    """While one approval is uncommitted, plans of other groups can be approved, and can expire."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     plans = [propose("s1", group=group, expires_at=soon) for group in GROUPS]
     with open_approval(login("fairlead_approver"), "g1"):

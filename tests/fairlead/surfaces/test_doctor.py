@@ -63,7 +63,7 @@ def test_new_installation_is_ok(
 def test_topic_with_any_codec_is_reported(
     settings: Settings, migrated: str, kafka_topic: Callable[..., str]
 ) -> None:
-    """A plan topic that accepts any compression codec is a warning, and the printed remedy works.
+    """A plan topic that accepts all compression codecs gets a warning, whose remedy works.
 
     Both `doctor` and `plans reconcile` report it.
     """

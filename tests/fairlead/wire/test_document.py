@@ -24,7 +24,7 @@ times = st.datetimes(timezones=st.just(UTC))
 
 @st.composite
 def documents(draw: st.DrawFn) -> PlanDocument:
-    """Draw a plan in which each partition has one owner or none."""
+    """Generate a plan in which each partition has one owner or none."""
     counts = draw(st.dictionaries(names, st.integers(0, 12), max_size=4))
     members = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     shares: dict[str, dict[str, Any]] = {member: {} for member in members}
@@ -125,7 +125,7 @@ json_values = st.recursive(
 
 @given(st.sampled_from(sorted(_plan())), json_values)
 def test_any_value_of_a_field_is_read_or_refused(name: str, value: Any) -> None:
-    """Any JSON value is accepted, or refused with InvalidPlanError."""
+    """Every JSON value of a field is either accepted or refused with InvalidPlanError."""
     try:
         plan = _read(_plan() | {name: value})
     except InvalidPlanError:

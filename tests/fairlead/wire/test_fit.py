@@ -33,20 +33,20 @@ class Case:
 
 @st.composite
 def groups(draw: st.DrawFn, names: str) -> dict[str, frozenset[str]]:
-    """Draw members with subscriptions, which may be empty or name an absent topic."""
+    """Generate members and their topics; some members have no topic, or one that does not exist."""
     subscription = st.frozensets(st.sampled_from((*TOPICS, "absent")))
     return draw(st.dictionaries(st.sampled_from(names), subscription))
 
 
 @st.composite
 def partition_counts(draw: st.DrawFn) -> dict[str, int]:
-    """Draw some of the topics; each has 0 to 7 partitions."""
+    """Generate partition counts, from 0 to 7, for some of the topics."""
     return draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 7)))
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> PlanDocument:
-    """Draw a valid plan: every partition with subscribers belongs to one of its subscribers."""
+    """Generate a valid plan: every partition with subscribers belongs to one of its subscribers."""
     planned = draw(groups("abcdef"))
     counts = draw(partition_counts())
     shares: dict[str, dict[str, list[int]]] = {name: {} for name in planned}
@@ -83,7 +83,7 @@ cases = st.builds(Case, plans(), groups("abcdxyz"), partition_counts())
 
 
 def owners(shares: Shares) -> dict[tuple[str, int], list[str]]:
-    """Return the members that got each partition."""
+    """Map each (topic, partition) to the members that own it."""
     found: dict[tuple[str, int], list[str]] = {}
     for member, share in shares.items():
         for topic, partitions in share.items():
@@ -116,7 +116,7 @@ def test_fit_is_complete_and_eligible(case: Case) -> None:
 @EXAMPLES
 @given(cases, st.randoms())
 def test_order_of_the_input_does_not_matter(case: Case, rng: random.Random) -> None:
-    """All members compute the same assignment from the same input in any order."""
+    """All members compute the same assignment, even if the order of their input differs."""
 
     def shuffled(mapping: Mapping[str, Value]) -> dict[str, Value]:
         return dict(rng.sample(sorted(mapping.items(), key=itemgetter(0)), len(mapping)))
@@ -145,7 +145,7 @@ def test_plan_that_fits_is_followed_exactly(plan: PlanDocument) -> None:
 @EXAMPLES
 @given(cases)
 def test_named_members_keep_their_share(case: Case) -> None:
-    """Members named in the plan get all planned partitions that still exist and that they read."""
+    """A planned member keeps its planned partitions that still exist, if it reads their topic."""
     shares = run(case)
     for name in case.plan.members.keys() & shares.keys():
         for topic in case.subscriptions[name] & case.partition_counts.keys():
@@ -157,7 +157,7 @@ def test_named_members_keep_their_share(case: Case) -> None:
 @EXAMPLES
 @given(plans(), st.data())
 def test_new_members_take_over_whole_shares(plan: PlanDocument, data: st.DataObject) -> None:
-    """In a rolling restart under new names, each share passes to one member."""
+    """If members restart under new names, each planned share passes undivided to one member."""
     renamed = data.draw(st.sets(st.sampled_from(sorted(plan.members) or ["none"])))
     names = {name: f"new-{name}" if name in renamed else name for name in plan.members}
     everything = tuple(TOPICS)
@@ -200,7 +200,7 @@ def test_unplanned_partitions_are_placed_by_count_then_weight() -> None:
 
 
 def test_a_new_member_gets_partitions_of_every_topic() -> None:
-    """A member without partitions gets the same number of partitions of each new topic."""
+    """A new member gets 9 of the 12 partitions of each new topic, not all of one topic."""
     plan = make_plan({"a": {"old": list(range(12))}}, partition_counts={"old": 12})
     topics = ["old", "t", "u"]
     shares = fit(plan, {"a": topics, "new": topics}, {"old": 12, "t": 12, "u": 12})

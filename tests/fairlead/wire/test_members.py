@@ -35,7 +35,7 @@ def test_names_of_members_are_unique(members: list[GroupMember]) -> None:
 
 
 def test_instance_id_takes_precedence_over_client_id() -> None:
-    """A member whose client id is another's instance id is named by its member id."""
+    """A member's name is its member id if its client id is another member's instance id."""
     members = [
         GroupMember("m0", (), instance_id="one", client_id="app"),
         GroupMember("m1", (), client_id="one"),

@@ -30,7 +30,7 @@ def test_text_is_the_shortest(values: list[int]) -> None:
 
 @given(st.text("0123456789-, +x٣", max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Any text gives an ascending set of existing partitions or a ValueError."""
+    """Every text is read as an ascending set of existing partitions, or raises ValueError."""
     try:
         found = expand(parse_ranges(text, below=50)).tolist()
     except ValueError:

@@ -118,7 +118,7 @@ def test_a_withdrawal_is_signed_like_a_plan() -> None:
 
 
 def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
-    """A newer record has a greater identity: by epoch, then version; withdrawals after plans."""
+    """Records are ordered by epoch, then by version; a withdrawal comes after its plan."""
     ordered = [NOTHING, Identity(1, 1), Identity(1, 1, withdrawn=True), Identity(2, 1)]
     backward = ordered[::-1]
     assert sorted(backward) == ordered

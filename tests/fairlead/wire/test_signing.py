@@ -79,7 +79,7 @@ def test_a_follower_with_an_empty_key_does_not_start() -> None:
 def test_consumer_refuses_a_private_key(
     option: str, construct: Callable[[str], object], text: str
 ) -> None:
-    """The message names the option, and does not repeat the key."""
+    """If an option contains a private key, the error names the option, but not the key."""
     with pytest.raises(ConfigurationError) as refused:
         construct(text)
     assert str(refused.value).startswith(f"{option} contains a private key")

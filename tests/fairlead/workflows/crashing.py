@@ -131,7 +131,7 @@ def lag(group: str, snapshot: str, at: datetime) -> pa.Table:
 
 
 class Transaction:
-    """The kinds of data that transactions write, which are part of the names of crash points.
+    """The kind of data that a transaction writes, such as "lag": a part of crash points' names.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Transaction:
 
 @contextmanager
 def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]]:
-    """Open a store that calls `reach` with the crash point before and after each commit."""
+    """Open a store that calls `reach` before and after each commit, with the crash point's name."""
     engine = create_store_engine(url, connect_timeout_s=int(PATIENCE_S))
     transaction = Transaction()
 
@@ -182,7 +182,7 @@ def open_store(url: str, reach: Reach) -> Iterator[tuple[PlanStore, Transaction]
 
 
 class Reaching(PlanTopic):
-    """A plan topic that calls `reach` with the crash point before and after steps of sending."""
+    """A plan topic that calls `reach` before and after steps of sending, with the crash point."""
 
     def __init__(self, settings: KafkaSettings, reach: Reach) -> None:
         super().__init__(settings)

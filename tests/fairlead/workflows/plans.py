@@ -74,7 +74,7 @@ def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> Live
 
 
 def emptied(group: str) -> LiveGroup:
-    """Describe a group that all members have left."""
+    """Describe a group whose members have all left."""
     return LiveGroup(group, "Empty", "", (), {}, SNAPSHOT_AT)
 
 
@@ -84,7 +84,7 @@ def live(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
 
 
 def without_members(groups: Iterable[str]) -> dict[str, LiveGroup | GroupError]:
-    """Describe groups that all members have left."""
+    """Describe groups whose members have all left."""
     return {group: emptied(group) for group in groups}
 
 
@@ -97,7 +97,7 @@ def run(
     now: datetime = SNAPSHOT_AT,
     options: PublishOptions = OPTIONS,
 ) -> list[StepResult]:
-    """Reconcile these groups, or all, as a planning run or the sensor does."""
+    """Reconcile `groups` (None: all groups), as a planning run or the sensor does."""
     return list(reconcile(store, groups, live=live, topic=topic, options=options, now=now))
 
 

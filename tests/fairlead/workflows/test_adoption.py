@@ -46,7 +46,7 @@ def observed(monkeypatch: pytest.MonkeyPatch, *series: dict[str, list[int]]) -> 
 
 
 def test_members_that_keep_partitions_of_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A member that keeps other members' partitions for 8 s is named, with the remedy."""
+    """If a member keeps other members' partitions for 8 s, the result has its name and a remedy."""
     stuck, moving = {"a": [0, 1], "b": [2]}, {"a": [1], "b": [0, 2]}
     assert observed(monkeypatch, stuck).held_up == ""
     assert observed(monkeypatch, moving, stuck).holders == ("a",)

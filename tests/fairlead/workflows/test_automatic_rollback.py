@@ -80,7 +80,7 @@ def test_rollback_under_a_manual_policy_is_proposed_once(store: PlanStore, publi
 
 
 def test_first_plan_under_four_eyes_is_not_withdrawn(store: PlanStore, publish: Step) -> None:
-    """If the database requires four eyes, a regression is recorded, but no plan is withdrawn."""
+    """If the database requires two approvers, a regression is stored, but no plan is withdrawn."""
     publish("s1")
     with transaction(store.engine) as connection:
         connection.exec_driver_sql("INSERT INTO fairlead_raw.four_eyes (groups) VALUES ('ord*')")

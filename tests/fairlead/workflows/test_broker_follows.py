@@ -77,7 +77,7 @@ def test_plans_are_followed_through_changes_of_members(
             assert (rounds[-1].version, rounds[-1].reason) == (version, "")
             assert any(
                 done.triggers for done in rounds
-            )  # there were triggers, without which the broker computes no assignment
+            )  # without a rebalance trigger, the broker does not compute an assignment
             wanted = {name: {topic: ns} if ns else {} for name, ns in shares.items()}
             eventually(lambda wanted=wanted: members.owned() == wanted, "it is adopted")  # type: ignore[misc]
             moved = {

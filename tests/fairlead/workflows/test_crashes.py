@@ -104,7 +104,10 @@ def assert_whole(url: str, kafka: KafkaSettings, group: str) -> None:
 def test_next_run_completes_a_killed_one(
     migrated: str, store: PlanStore, kafka: KafkaSettings
 ) -> None:
-    """After a kill at any point, the next run completes the plan, and no version is missing."""
+    """After a kill at any crash point, the next run completes the plan or the withdrawal.
+
+    No version is missing afterwards.
+    """
     for point in POINTS:
         process = start(point, signal.SIGKILL, migrated, kafka, point)
         process.join(timeout=PATIENCE_S)

@@ -66,7 +66,7 @@ def test_plan_of_a_group_with_a_stopped_partition_waits(store: PlanStore, draft:
 
 
 def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeDraft) -> None:
-    """If a new sample leads to the assignment of a waiting version, no version is stored."""
+    """If a new sample leads to the assignment of a waiting version, no new version is stored."""
     conclude(store, draft("s1"))
     again = conclude(store, draft("s2", weights={"t0": np.array([9.0, 8.0, 7.0])}))
     assert again.stored.outcome == "no change"
@@ -79,7 +79,8 @@ def test_same_plan_is_not_proposed_while_it_waits(store: PlanStore, draft: MakeD
     assert states(store) == ["proposed"]
 
 
-#: Arrival rates of t0's partitions, with the reason to keep the old plan; members can read 100/s.
+#: Arrival rates of t0's partitions in records/s, and the reason to keep the old plan, if there is
+#: one. Each member can read 100 records/s.
 ARRIVALS = {
     "a bit better": ([90.0, 40.0, 85.0], "which a new version would improve by only "),
     "worse": ([60.0, 50.0, 90.0], "which is at least as good as a new version"),
@@ -172,8 +173,8 @@ def moved(*rows: tuple[int, str, str]) -> pa.Table:
     )
 
 
-#: The moves of plan NEW. They show that orders-1 owns partition 2, which plan ANOTHER gives to
-#: orders-2: plan ANOTHER is not followed.
+#: The only move of plan NEW: orders-1 still owns partition 2. Plan ANOTHER gives this partition to
+#: orders-2, so the group does not follow plan ANOTHER.
 NOT_FOLLOWED = moved((2, "orders-1", "orders-2"))
 
 
@@ -221,7 +222,7 @@ def test_repeated_step_approves_its_own_proposal(store: PlanStore, draft: MakeDr
 def test_simultaneous_rejection_affects_one_group(
     store: PlanStore, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a person rejects one of seven plans that a policy approves, the others are approved."""
+    """If a person rejects one of seven plans before the policy approves them, six are approved."""
     approve_all = PlanStore.approve_all
 
     def rejected_meanwhile(self: PlanStore, *args: Any) -> dict[str, str]:
@@ -240,7 +241,10 @@ def test_simultaneous_rejection_affects_one_group(
 
 
 def test_decisions_of_a_fleet_are_stored(store: PlanStore, draft: MakeDraft) -> None:
-    """Results are in the order of the given decisions; each policy approves what it allows."""
+    """The policy approves every plan, and results are in the order of the decisions.
+
+    The same decisions are not stored a second time.
+    """
     groups = [f"group-{number:04}" for number in range(14)]
     decisions = [
         draft("s1", group=group)

@@ -1,4 +1,7 @@
-"""Rebalance triggers (members for a few seconds) do no harm if the broker follows no plans."""
+"""Rebalance triggers do no harm if the broker follows no plans.
+
+A rebalance trigger is a member that joins a group for a few seconds.
+"""
 
 import os
 import signal
@@ -56,7 +59,7 @@ def join_members(members: BrokerAssigned, gateway: KafkaGateway, group: str, top
 def rebalance(
     gateway: KafkaGateway, cluster: KafkaSettings, group: str, topic: str
 ) -> BrokerAdoption:
-    """Trigger rebalances of a group, whatever its assignor; return the result."""
+    """Trigger rebalances of a group without checking its assignor; return the result."""
     (done,) = trigger_rebalances(
         {group: goal(group, topic)}, as_followers(gateway), cluster, stays_s=STAYS_S
     )
@@ -67,7 +70,7 @@ def rebalance(
 def test_trigger_moves_nothing_under_other_assignors(
     gateway: KafkaGateway, cluster: KafkaSettings, kafka_topic: Any, unique_name: str, assignor: str
 ) -> None:
-    """If another assignor is used, a trigger moves no partition, and is not part of samples."""
+    """If the group uses another assignor, a trigger moves no partition and is not in samples."""
     topic = kafka_topic(partitions=6)
     with BrokerAssigned(cluster, **{"group.remote.assignor": assignor}) as members:
         before = join_members(members, gateway, unique_name, topic)

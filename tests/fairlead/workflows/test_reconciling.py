@@ -52,7 +52,7 @@ DUE: Final = SNAPSHOT_AT + OPTIONS.lease / 3
 def described(
     raw: Mapping[str, str | None], groups: Iterable[str]
 ) -> dict[str, LiveGroup | GroupError]:
-    """Return the gateway's errors for groups that Kafka describes with the fields `raw`."""
+    """Return each group's error if Kafka describes the group with the fields `raw`."""
     answer: dict[str, Any] = {"protocol_type": "consumer", "protocol_data": "", "members": []}
     answer |= raw
     return {group: group_error(read_description(group, answer)) for group in groups}
@@ -322,7 +322,7 @@ def test_lease_of_an_absent_group_is_not_renewed(
 def test_withdrawal_also_ends_a_waiting_version(
     store: PlanStore, topic: PlanTopic, publish: Approve, approve: Approve
 ) -> None:
-    """A withdrawal sends a record that ends the published plan; an approved version gets stale."""
+    """A withdrawal sends a record that ends the published plan. A waiting plan becomes stale."""
     publish("s1")
     approve("s2")
     done = withdraw(store, "orders", topic=topic, options=OPTIONS, reason="too few", actor="kim")

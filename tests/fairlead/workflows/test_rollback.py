@@ -141,7 +141,7 @@ def test_rollback_needs_an_older_version(second: PlanStore, version: int, why: s
 
 
 def test_rollback_to_an_unpublished_version_is_refused(second: PlanStore, propose: Step) -> None:
-    """Rollbacks are sent despite a freeze, so only published versions are allowed."""
+    """A rollback is sent even during a freeze, so its target must once have been published."""
     propose("s3")
     for state in ("proposed", "rejected"):
         with pytest.raises(PlanStateError, match=f"version 3 is {state}: no consumer followed it"):

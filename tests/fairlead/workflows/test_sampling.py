@@ -129,7 +129,7 @@ def test_change_of_members_causes_a_plan_if_the_group_is_behind(
     assert archive.taken() == again.taken
     standing = standing_requests(store.engine, timedelta(hours=1))[group]
     assert standing.request == again.requests[group]
-    assert standing.since < standing.at  # the second sample has repeated the first sample's request
+    assert standing.since < standing.at  # requested by the first sample, and again by the second
     nowhere = PostgresSettings(url=SecretStr("postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(StoreUnavailableError):
         take(gateway, archive, settings, [group], PlanStore(create_store_engine(nowhere)))
@@ -212,7 +212,7 @@ def test_unexpected_error_affects_one_diagnosis(
 
 
 def test_group_without_members_is_unknown(tmp_path: Path) -> None:
-    """A group without members keeps its remembered costs; the next step is to start consumers."""
+    """If a group has no members, its costs stay stored, and the advice is to start consumers."""
     at = datetime.now(UTC)
     seen = three_groups(at, without_members=("a", "b"))
     costs = {"t": {"0": [8.0, 0.1, at.timestamp()]}}

@@ -34,7 +34,7 @@ def test_a_sample_is_due_after_the_interval(seconds: int, expected: bool) -> Non
 
 
 def test_first_sample_is_due_at_once() -> None:
-    """A sample is due at once if there is no previous sample, or one with a future date."""
+    """A sample is due at once if no sample was taken, or if the last one has a future time."""
     assert due(None, SETTINGS, NOON)
     assert due(taken(), SETTINGS, NOON - timedelta(days=1))
     assert wait_s(taken(), SETTINGS, NOON - timedelta(days=1)) == 0

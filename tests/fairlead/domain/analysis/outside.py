@@ -87,7 +87,7 @@ class Course:
     Parameters
     ----------
     over_objective
-        Sum over all minutes from `Loop`'s `since_h` on: partitions that exceed the objective.
+        Partitions that exceed the objective, summed over the minutes after `since_h` of `Loop`.
     plans
         Hour, moves, diagnosis and reason of each plan.
     diagnoses
@@ -200,7 +200,7 @@ class Loop:
         self._adopt(owner, now)
 
     def _adopt(self, owner: npt.NDArray[np.int64], now: float) -> None:
-        """Move partitions; former owners first commit them, unless `uncommitted` or `silent`."""
+        """Move partitions; first commit each unless it is `uncommitted` or its owner `silent`."""
         moved = owner != self.owner
         commits = moved.copy()
         commits[list(self.group.uncommitted(now))] = False

@@ -66,7 +66,7 @@ def skewed(partition: int, step: int) -> int:
 
 
 def behind(partition: int, step: int) -> int:
-    """Return the committed offset for `skewed`; half of partitions 0 to 3 is read."""
+    """Return the committed offset for `skewed`; of partitions 0 to 3, half the records are read."""
     return 1000 + (10 * PER_STEP * step if partition < 4 else PER_STEP * step - FRESH * (step > 0))
 
 

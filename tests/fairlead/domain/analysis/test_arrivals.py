@@ -16,7 +16,7 @@ def rates_of(per_step: Float64, step_s: float = 60.0) -> Rates:
 
 
 def test_steady_traffic_is_averaged_over_the_hour() -> None:
-    """Steady traffic is averaged over all sixty steps; rates are within five deviations."""
+    """Steady traffic is averaged over all sixty steps; errors are below five deviations."""
     rates = rates_of(np.random.default_rng(1).poisson(300.0, (60, 200)).astype(float))
     assert np.median(rates.seconds) == 3600
     assert np.abs(rates.per_s - 5.0).max() < 5 * rates.deviation.max()

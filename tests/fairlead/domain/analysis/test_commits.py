@@ -83,7 +83,7 @@ def test_a_new_owner_is_silent_as_long_as_its_partition_waits() -> None:
 
 @pytest.mark.parametrize(("every", "first"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 2)])
 def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int) -> None:
-    """A partition is throttled if its owner reads only a tenth of it, but all of the others."""
+    """A partition is throttled if a tenth of it is read, although its owner reads others fully."""
     rows = []
     for step in range(60):
         commit = (step - first) // every * every + first
@@ -96,7 +96,7 @@ def test_a_partition_is_throttled_at_any_commit_interval(every: int, first: int)
 
 
 def test_a_partition_is_throttled_although_it_often_changes_owners() -> None:
-    """Each of twenty members owns all partitions for three minutes, and reads half of the first."""
+    """Each member owns all partitions for three minutes; only half of partition 0 is read."""
     rows = [[1000 + 30 * step] + [997 + 60 * step] * 3 for step in range(60)]
     end = [[1000 + 60 * step] * 4 for step in range(60)]
     owner = [[step // 3] * 4 for step in range(60)]
@@ -105,7 +105,7 @@ def test_a_partition_is_throttled_although_it_often_changes_owners() -> None:
 
 
 def test_a_partition_of_a_slow_earlier_owner_is_not_throttled() -> None:
-    """A new owner that waits for records explains nothing about the time before it."""
+    """If only the earlier owner of a partition fell behind, the partition is not throttled."""
     end = [[600 * step] for step in range(20)]
     owner = [[int(step >= 17)] for step in range(20)]
     rows = [[300 * step] for step in range(20)]
@@ -114,7 +114,7 @@ def test_a_partition_of_a_slow_earlier_owner_is_not_throttled() -> None:
 
 
 def test_a_member_is_silent_long_after_its_third_commit() -> None:
-    """Three commits five minutes apart, and then 44 minutes without one."""
+    """A member is silent if it commits three times in ten minutes, and then not for 44 minutes."""
     rows = [[60 * (min(step, 15) // 5 * 5)] * 2 for step in range(60)]
     end = [[60 * step] * 2 for step in range(60)]
     assert read_commits(series_at(end, rows, [0, 0])).silent[0]

@@ -32,7 +32,7 @@ Offset = Callable[[int, int], int]
 
 
 def gapped(partition: int, step: int) -> str | None:
-    """Return a partition's owner: none for 7, `b` for 6, and `a` for all others."""
+    """Return a partition's owner: none for partition 7, `b` for partition 6, otherwise `a`."""
     return None if partition == 7 else "a" if partition < 6 else halves(partition, step)
 
 
@@ -92,7 +92,7 @@ def changed(at: int, before: Offset, after: Offset) -> Offset:
 
 
 def after_many_plans(sick: dict[str, Any], planned_at: int) -> dict[str, Any]:
-    """Answer for a group that got 23 plans in a day, the last at step `planned_at`."""
+    """Return the answer for a group that got 23 plans, and then another at step `planned_at`."""
     memory = answer_question(sick)["memory"]
     memory["plans"] = [START - 60.0 * number for number in range(23)]
     return answer_question({**sick, "memory": memory, "changed_at": written(60.0 * planned_at + 1)})
@@ -106,7 +106,7 @@ def test_no_back_off_if_arrivals_have_risen_since_the_last_plan() -> None:
 
 @pytest.mark.parametrize("steps", [25, 26, 32, 36, 44])
 def test_back_off_if_arrivals_rose_before_the_last_plan(steps: int) -> None:
-    """That the rate was estimated from fewer samples than there are is no rise since the plan."""
+    """Arrivals rose at step 12, before the plan of step 15, so the back-off still applies."""
     end, committed = changed(12, arriving, skewed), changed(12, prompt, behind)
     answer = after_many_plans(question(16 + steps, end=end, committed=committed), planned_at=15)
     assert "back-off for " in answer["reason"]

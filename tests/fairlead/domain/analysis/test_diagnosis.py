@@ -43,7 +43,7 @@ def test_known_problem_is_diagnosed(group: Group, name: str, names: list[str]) -
     answer = answer_after(group, 1.5)
     assert answer["diagnosis"] == name, answer["evidence"]
     named = answer["names"]
-    if name == "slow member":  # partitions that may be expensive are named, too
+    if name == "slow member":  # ignore the names of partitions that may be expensive
         named = [word for word in named if "-" not in word]
     assert named == names, answer["evidence"]
 

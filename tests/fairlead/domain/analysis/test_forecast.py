@@ -18,7 +18,7 @@ def outlook(arrivals: list[float], backlog: list[float], deviation: float = 0.0)
 
 
 def test_a_backlog_that_is_read_in_time_is_no_time_lag() -> None:
-    """With a spare 40/s, 60,000 records are read in half an hour; of 84,000, 12,000 are left."""
+    """At 40/s of spare capacity, a backlog of 60,000 takes less than half an hour, 84,000 more."""
     assert outlook([60.0, 50.0], [60_000.0, 0.0]).forecast(APART, 1800.0).time_lag_s == 0.0
     left = outlook([60.0, 50.0], [84_000.0, 0.0]).forecast_time_lag(APART, 1800.0)
     assert left == pytest.approx([12_000 / 60.0, 0.0])
@@ -62,7 +62,7 @@ def test_a_member_of_unknown_capacity_keeps_its_time_lag() -> None:
 
 
 def test_time_to_catch_up_has_an_interval() -> None:
-    """With a spare 40/s, a group catches up on 60,000 records in 25 min minus 90 s.
+    """At 40/s of spare capacity, a group catches up on 60,000 records in 25 min minus 90 s.
 
     The last 3,600 records, which take 90 s, are within the objective of a minute. The bounds of the
     interval are computed from capacities that are 13 % higher and lower.

@@ -34,7 +34,7 @@ def group(rates: object = EVEN, **more: object) -> Group:
     ],
 )
 def test_a_healthy_group_is_left_alone(healthy: Group) -> None:
-    """No commit interval or pattern of arrivals causes a plan or a diagnosis of a problem."""
+    """None of these commit intervals and arrival patterns leads to a plan or diagnosed problem."""
     course = Loop(healthy, step_s=20.0, since_h=1.5).run(6)
     assert (course.plans, course.over_objective) == ([], 0)
     assert {name for name, _ in course.diagnoses} <= {"healthy", "unknown"}

@@ -160,7 +160,7 @@ def test_a_group_whose_owners_change_all_the_time_is_unknown() -> None:
 
 
 def test_a_partition_is_stuck_beside_others_that_are_not_read_to_their_end() -> None:
-    """A partition that is not read is stuck, even if its owner reads only 90 % of the others."""
+    """An unread partition is stuck, even if its owner reads only 90 % of its other partitions."""
     line = question(
         30,
         end=lambda _, step: 10_000 + 3_600 * step,
@@ -400,7 +400,7 @@ def slowly(share: float, others: int = 3) -> dict[str, Any]:
 
 
 def test_a_throttled_partition_gets_no_plan() -> None:
-    """A partition is throttled if its owner keeps up with all others; no plan is made."""
+    """A partition is throttled if its owner keeps up with the other partitions; no plan is made."""
     answer = answer_question(slowly(0.5))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "throttled partition")
     assert answer["names"] == ["t-0"]
@@ -412,12 +412,12 @@ def test_a_throttled_partition_gets_no_plan() -> None:
 
 @pytest.mark.parametrize(("share", "others"), [(0.5, 1), (0.9, 3)])
 def test_little_evidence_shows_no_throttled_partition(share: float, others: int) -> None:
-    """A partition is not "throttled" if 90 % of it is read, or if only one other keeps up."""
+    """A partition is not "throttled" if 90 % of it is read, or if most others lag, too."""
     assert answer_question(slowly(share, others))["diagnosis"] != "throttled partition"
 
 
 def test_an_overload_beside_a_throttled_partition_is_planned() -> None:
-    """A plan relieves the overloaded `a`, and does not move the throttled partition of `b`."""
+    """A plan relieves the overloaded member a, and member b keeps its throttled partition."""
 
     def both(partition: int, step: int) -> int:
         if partition == 7:
@@ -469,7 +469,7 @@ def held(
 @pytest.mark.parametrize("partitions", [1, 4, 8])
 @pytest.mark.parametrize("marker", [0, 1])
 def test_records_behind_an_open_transaction_are_not_stuck(partitions: int, marker: int) -> None:
-    """If a transaction stays open, the group is healthy, and the evidence has the time it began."""
+    """If a transaction stays open, the group is healthy, and the evidence has the opening time."""
     answer = answer_question(held(partitions, marker=marker))
     assert (answer["outcome"], answer["diagnosis"]) == ("no change", "healthy")
     assert "A transaction has been open on t-0" in answer["evidence"]

@@ -60,7 +60,7 @@ def far_after(decision: PlanDecision) -> float:
 
 
 def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
-    """If all traffic is between racks, a plan swaps the partitions and leaves no such traffic."""
+    """If all traffic is between racks, a plan swaps the partitions to make all traffic local."""
     decision = decide(question())
     assert (decision.outcome, decision.diagnosis.name) == ("plan", "healthy")
     assert decision.for_racks
@@ -83,7 +83,7 @@ def test_a_healthy_group_gets_a_plan_for_rack_traffic() -> None:
     ids=["members name none", "brokers have none", "a replica in each", "policy ignores them"],
 )
 def test_no_plan_without_avoidable_rack_traffic(group: Question) -> None:
-    """No plan is made if racks are unknown or ignored, or if all racks have all replicas."""
+    """No plan is made if racks are unknown or ignored, or each has replicas of all partitions."""
     decision = decide(group)
     assert (decision.outcome, decision.moved) == ("no change", 0)
     assert "between racks" not in decision.reason

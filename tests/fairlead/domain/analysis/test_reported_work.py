@@ -62,7 +62,7 @@ class Team:
     def line(self, samples: int, factor: Callable[[int], float] = lambda _: 1.0) -> Line:
         """Return an input line with one sample a minute, the first after ten minutes of work.
 
-        `factor` gets the number of a sample, and returns by what the time per record is multiplied.
+        `factor` maps the number of a sample to a factor of the time per record before that sample.
         """
         rng, size = np.random.default_rng(self.seed), self.partitions
         records, busy, squares = np.zeros((3, size))
@@ -134,7 +134,7 @@ def reports(line: Line, number: int) -> Any:
 
 
 def flush(line: Line, team: Team) -> None:
-    """Count a consumer's time for each 500 of its records as the time of a single record."""
+    """Change reports so that one record in 500 (a flush) takes all of a consumer's time."""
     rng, each_s = np.random.default_rng(0), 500 * team.seconds
     flushed = np.zeros(team.partitions)
     done = np.zeros(team.consumers)
@@ -253,7 +253,7 @@ def test_mean_time_counts_from_its_last_change(ago: int, factor: float) -> None:
 
 @pytest.mark.parametrize("ago", [4, 12, 20])
 def test_a_slow_time_that_has_ended_does_not_count(ago: int) -> None:
-    """After twenty minutes at half speed, capacities are as before."""
+    """Once twenty minutes at half speed are over, capacities are as before."""
     line = Team(utilisation=0.4).line(60, lambda n: 2.0 if 40 - ago <= n < 60 - ago else 1.0)
     speeds = [row["records_per_s"] for row in answer_question(line)["capacities"].values()]
     assert speeds == pytest.approx([250.0] * 3, rel=0.1)
@@ -261,7 +261,7 @@ def test_a_slow_time_that_has_ended_does_not_count(ago: int) -> None:
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-5, 1e-3])
 def test_records_that_take_no_time_do_not_hide_the_others(factor: float) -> None:
-    """If a partition's records take a few milliseconds in all, the other times stay known."""
+    """If the records of partition 0 take almost no time, only this partition's time is unknown."""
     team = Team(times={0: factor})
     known = answer_question(team.line(20))["seconds_per_record"]["t"]
     assert [its is not None for its in known] == [False] + [True] * 17
@@ -279,7 +279,7 @@ def test_share_of_time_is_right_although_an_application_skips_records() -> None:
 
 @pytest.mark.parametrize("last", [0.4, 1.6])
 def test_interval_covers_times_that_change_every_minute(last: float) -> None:
-    """If the time per record changes every minute, the newest minute's mean is not taken for true.
+    """If the time per record changes every minute, the mean is not just that of the last minute.
 
     The interval contains the mean over all minutes, or the mean is unknown.
     """
@@ -290,9 +290,9 @@ def test_interval_covers_times_that_change_every_minute(last: float) -> None:
 
 @pytest.mark.parametrize("number", [10, 19, 108, 540, 836])
 def test_no_consumer_is_slow_by_chance(number: int) -> None:
-    """Diagnoses are right if consumers flush rarely, costs differ, or reports lie or are ignored.
+    """Diagnoses are right even if consumers flush, times vary, or reports are false or outdated.
 
-    Two of the groups are unbalanced.
+    Of the five groups, two are healthy, two are unbalanced, and one has an expensive partition.
     """
     labelled = random_scenario(number, real=True, causes=REPORTED_CAUSES)
     scenario = replace(labelled.scenario, reports=random_reports(number))
@@ -377,7 +377,7 @@ def test_honest_reports_are_not_ignored(change: Callable[[Line], None]) -> None:
 
 
 def test_random_reports_cause_no_error_and_no_plan() -> None:
-    """If a tenth of the reported values is replaced, the answer is still "no change"."""
+    """If a tenth of the reported values is replaced by odd ones, the answer is "no change"."""
     rng = random.Random(0)
     odd = (0, -1, 1, 1e-9, 1e300, 2**70, float("nan"), float("inf"))
     for seed in range(60):

@@ -69,7 +69,7 @@ def test_consumers_of_unknown_capacity_are_not_counted() -> None:
 
 
 def test_members_that_keep_up_without_a_known_limit_are_enough() -> None:
-    """If loads equal the known lower bounds of capacities, no more members are wanted."""
+    """If only lower bounds of capacities are known, a group that keeps up needs no more members."""
     assert sized([5.0] * 3, [10.0, 10.0], measured=False).wanted == 2
     assert sized([5.0] * 3, [10.0, 10.0]).wanted == 3
 

@@ -1,4 +1,4 @@
-"""The memory, which an answer of `fairlead decide` hands to the next line: its size and checks."""
+"""The memory that `fairlead decide` returns, and gets again in the next line: size and checks."""
 
 import copy
 import json

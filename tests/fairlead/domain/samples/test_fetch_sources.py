@@ -11,7 +11,7 @@ STEP = timedelta(minutes=1)
 
 
 def sample(back: int, **columns: Any) -> dict[str, Any]:
-    """Return a sample of two topics, this many minutes before the newest."""
+    """Return a sample of two topics, this many minutes before the newest sample."""
     return {
         "group": "g",
         "at": NOON - back * STEP,
@@ -24,7 +24,7 @@ def sample(back: int, **columns: Any) -> dict[str, Any]:
 
 
 def sources(*rows: dict[str, Any]) -> Any:
-    """Return the racks by topic, and all results, for topics `u` and `t` in this order."""
+    """Return the racks by topic, and the result of `sources_of`; topic `u` comes before `t`."""
     known = sources_of(samples(*rows), ["u", "t"], {"t": 2, "u": 1})
     return known and ({topic: [*map(list, row)] for topic, row in known.racks.items()}, known)
 

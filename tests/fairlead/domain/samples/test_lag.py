@@ -60,7 +60,7 @@ LONGEST = max(map(len, CASES.values()))
 def series_at(
     histories: list[list[Offsets | None]], step_s: float = STEP_S, *, latest: bool = False
 ) -> SampleSeries:
-    """Return samples of partitions. Their histories end together; short ones begin later."""
+    """Return samples of partitions, whose histories all end at the last sample."""
     rows = np.full((LONGEST, len(histories), 3), NONE, np.int64)
     for place, history in enumerate(histories):
         for step, offsets in enumerate(history, LONGEST - len(history)):

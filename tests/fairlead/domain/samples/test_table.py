@@ -213,7 +213,7 @@ def test_racks_and_sizes_are_columns_if_any_is_known() -> None:
 
 
 def test_only_groups_with_stable_ends_have_a_list_of_them() -> None:
-    """Unknown last stable offsets are -1; if all of a group are unknown, the group has no list."""
+    """Unknown last stable offsets are -1; a group in which none is known has no list."""
     rows = [{"group": group, "topics": ["t"], "counts": [2]} for group in "abc"]
     table = samples(*rows, {"group": "d", "topics": [], "counts": []})
     found = with_stable_end(table, np.array([-1, -1, 7, -1, -1, 0]))
@@ -248,7 +248,7 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(answers())
 def test_every_partition_has_its_answers(given_answers: dict[str, Any]) -> None:
-    """For random answers, the table is the same as if each partition is looked up separately."""
+    """For random answers, the table is the same as if each partition were looked up separately."""
     log, committed = given_answers["log"], given_answers["committed"]
     expected = []
     for group in sorted(given_answers["groups"], key=lambda group: group.group):

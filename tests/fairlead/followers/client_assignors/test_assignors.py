@@ -39,7 +39,7 @@ def join(fleet: Fleet, name: str, kind: str, services: Services) -> Member:
 
 
 def backlog(fleet: Fleet, services: Services) -> None:
-    """Produce 5 records more than `LAGS` to each partition; commit offset 5 except on the last."""
+    """Produce 5 records more than `LAGS` to each partition; commit offset 5 in the first three."""
     topic = fleet.topics[0]
     producer = KafkaProducer(bootstrap_servers=services.bootstrap_servers)
     for partition, lag in enumerate(LAGS):
@@ -73,7 +73,7 @@ def test_lag_aware_assignors_fetch_lags_themselves(
 
 
 def test_lags_are_as_defined_by_kafka(fleet: Fleet, services: Services) -> None:
-    """Lag is end minus committed offset; without a commit, it is all records, or 0 for `latest`."""
+    """Lag is end minus committed offset; without a commit, all records, or 0 for `latest`."""
     backlog(fleet, services)
     topic = fleet.topics[0]
     for reset, uncommitted in (("earliest", 25), ("latest", 0)):

@@ -1,4 +1,4 @@
-"""A fixture that delays empty fetch responses for minutes, to test that no client waits."""
+"""Fixture that delays empty fetch responses by minutes, to test that no client waits for them."""
 
 from typing import Any, Final
 

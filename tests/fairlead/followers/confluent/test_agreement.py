@@ -26,7 +26,7 @@ def group(services: Services, unique_name: str, tmp_path: Path) -> Iterator[Conf
 
 
 def test_member_with_another_secret_is_ignored(group: ConfluentGroup) -> None:
-    """Members ignore a member with another secret, which keeps what `range` assigns to it."""
+    """Members ignore a member with another secret; this member keeps its share from `range`."""
     group.secret = OURS
     group.publish(1, a=[3, 4, 5], b=[0, 1, 2])
     group.start("a")

@@ -65,7 +65,7 @@ def test_minority_with_another_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_partition_has_two_owners_for_any_reading_progress(seed: int) -> None:
-    """For random records in the log, and some plain consumers, each partition gets one owner."""
+    """With random logs, and members that announce nothing, each partition gets one owner."""
     rng = random.Random(seed)
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
     partitions = rng.sample(range(12), 12)

@@ -303,7 +303,7 @@ def test_plan_of_5_mb_after_invalid_records_is_adopted(
 
 @pytest.mark.kafka
 def test_close_right_after_subscribing_again(services: Services) -> None:
-    """Close works after unsubscribe and subscribe, although librdkafka could abort the process."""
+    """The process does not abort if a consumer with a pending subscription is closed."""
     probe = f"""
 from fairlead.followers.confluent import PlanConsumer
 config = {{"bootstrap.servers": {services.bootstrap_servers!r}, "group.id": "probe"}}
@@ -319,7 +319,7 @@ for _ in range(3):
 
 @pytest.mark.kafka
 def test_poll_without_a_broker_returns_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call waits for at most one request; each request has a longer time-out than the last."""
+    """Each call waits for at most one request, whose time-out doubles each time up to a limit."""
     checks, check = list[float](), KafkaCoordinationTopic.check
 
     def noted(self: KafkaCoordinationTopic, timeout_s: float) -> None:

@@ -8,7 +8,7 @@ from fairlead.wire.agreement import MOST_PARTITIONS, Announcement
 
 
 def test_every_state_can_be_reached() -> None:
-    """Each state of a member is in the table, and follows some other state."""
+    """Each state of a member is in the table of transitions, and some transition leads to it."""
     assert {*State} == {*TABLE} == frozenset[State]().union(*TABLE.values())
 
 

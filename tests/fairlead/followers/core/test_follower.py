@@ -119,7 +119,7 @@ def test_leader_with_an_older_plan_requests_a_rebalance_later() -> None:
 def test_static_successor_of_such_a_leader_requests_the_rebalance(
     instance_id: str | None, rejoins: list[int]
 ) -> None:
-    """A leader restarted before it read the newest plan requests a rebalance only if static."""
+    """A restarted leader requests a rebalance for a newer plan only if it is a static member."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(2), decided=seen(1))
         stage.follower.subscription("a", instance_id)
@@ -129,7 +129,7 @@ def test_static_successor_of_such_a_leader_requests_the_rebalance(
 
 
 def test_static_member_restarted_between_rounds_requests_the_second() -> None:
-    """The restarted member changes its subscription, because brokers ignore an unchanged one."""
+    """The member changes its subscription, because brokers ignore unchanged static members."""
     with following() as stage:
         note = AssignmentNote(plan_version=1, seen=seen(1), incomplete=True)
         stage.follower.subscription("a", "a")
@@ -223,7 +223,7 @@ def test_invalid_waiting_time_is_refused(name: str, seconds: Any) -> None:
 
 
 def test_reason_of_an_idle_member() -> None:
-    """The reason is the plan, another member with the same name, or too few partitions."""
+    """A member is idle because of the plan, a member of the same name, or too few partitions."""
     plan = make_plan({"a": {"t": [0, 1]}, "b": {}}, partition_counts={"t": 2})
     assert "was made without 'c', and leaves no partition" in idle_reason(plan, "c")
     assert "gives 'b' no partitions" in idle_reason(plan, "b")

@@ -455,7 +455,7 @@ def test_times_are_known_again_after_days_with_more_work(app: Application) -> No
 
 
 def test_threads_may_commit_at_the_same_time(app: Application) -> None:
-    """Applications commit on the threads that process records; no commit fails."""
+    """If several threads commit while another takes records, no commit fails."""
     taken, usual = Event(), sys.getswitchinterval()
 
     def commit() -> int:

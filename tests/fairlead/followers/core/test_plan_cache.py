@@ -33,7 +33,7 @@ def plan(version: int, group: str = "group", assignor: str = "lag-aware") -> Pla
 
 
 def record(offset: int, value: bytes | None, key: bytes = KEY) -> PlanRecord:
-    """Return a record as the planner publishes it without a private key."""
+    """Return a record as a planner without a private key publishes it."""
     return PlanRecord(offset, key, value, tuple(unsigned(value or b"")))
 
 

@@ -131,7 +131,7 @@ def test_plan_with_a_lease_outlives_its_record() -> None:
 
 
 def test_reader_follows_its_key_if_the_topic_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After growth, the group's key maps to another partition, which the reader then reads."""
+    """If the plan topic grows, the reader changes to the partition that now has the group's key."""
     monkeypatch.setattr(plan_reader, "_CHECK_S", 0.0)
 
     class Grown(ScriptedSource):

@@ -68,7 +68,7 @@ STEPS = st.one_of(
 )
 
 
-#: A batch that is read again from before a gap, and committed before it is processed.
+#: Record 1 is read first; then record 0 is read, and committed before it is processed.
 READ_AGAIN: list[tuple[Any, ...]] = [
     *[("go", 1), ("commit", "position"), ("batch", 1, 0), ("commit", "behind"), ("restart",)],
     *[("batch", 1, 0), ("commit", "position"), ("work", 1), ("commit", "position")],

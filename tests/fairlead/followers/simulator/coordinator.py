@@ -26,7 +26,7 @@ class Coordinator:
     now
         Clock that returns seconds.
     rng
-        Draws member ids.
+        Source of random member ids.
     partitions
         Number of partitions of the group's only topic.
     """

@@ -21,14 +21,14 @@ At = Callable[[float, Callable[[], None]], None]
 
 @dataclass
 class Partition:
-    """One partition: the log of its leader, which may lack the last records of a former leader."""
+    """One partition: its leader's log. A new leader may lack the former leader's last records."""
 
     records: list[tuple[int, Any]] = field(default_factory=list)  # leader epoch and record
     epoch: int = 0
     cuts: list[int] = field(default_factory=list)
 
     def lead(self, *, lose: int = 0) -> None:
-        """Elect another leader, which may lack the last records."""
+        """Elect another leader, whose log lacks the last `lose` records."""
         self.epoch += 1
         if lose and self.records:
             del self.records[-lose:]
@@ -196,7 +196,7 @@ class SimulatedAgreementLog:
             return
 
     def partition_count(self, topic: str, timeout_s: float) -> int | None:
-        """Return the number of partitions of the application's topic, or None at random."""
+        """Return the partition count of the application's topic, or randomly None (an outage)."""
         del timeout_s, topic
         return self._topic.rng.choice([None, PARTITIONS, PARTITIONS, PARTITIONS])
 

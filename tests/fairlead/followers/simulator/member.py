@@ -221,8 +221,8 @@ class SimulatedMember:
     def step(self) -> bool:
         """Do background work, then poll unless the application is busy; return whether it polled.
 
-        A busy application still polls outside the group, in an agreement round, and if a callback
-        is due.
+        Even a busy application polls if it is outside the group or in an agreement round, or if a
+        callback is due.
         """
         self.client.beat()
         idle = self.client.phase != "out" and not self.client.queue and not self.undecided

@@ -66,7 +66,7 @@ class World:
         self.version = 0
         self.agreement_topic = Topic(lambda: self.time, self.after, self.rng)
         self.coordinator = Coordinator(lambda: self.time, self.rng, PARTITIONS)
-        #: End of the lease of plans that are sent; None: the plans never expire.
+        #: Lease end that is sent with each plan; None: plans never expire.
         self.lease_until: datetime | None = None
         self.safe = True
         self._shares: list[frozenset[Pair]] = []
@@ -98,7 +98,7 @@ class World:
             member.closed = True
 
     def happen_to_plans(self, what: str) -> None:
-        """Make the plan topic unreachable ("away") or reachable ("back"); or change the topic."""
+        """Change the plan topic: "away" makes it unreachable, and "back" makes it reachable."""
         match what:
             case "away" | "back":
                 self.plans.reachable = what == "back"
@@ -206,7 +206,7 @@ class World:
             )
 
     def healed(self) -> str | None:
-        """Return why the group has not recovered from all faults; None if it has."""
+        """Return what is still wrong after the faults; None if the group has fully recovered."""
         members = list(self.members.values())
         shares = [
             (t, n) for member in members for t, n in member.client.share if member.client.can_commit

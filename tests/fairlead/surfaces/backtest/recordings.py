@@ -16,7 +16,7 @@ from tests.samples import samples
 
 
 class _Recorder(ByAssignor):
-    """A controller of the simulation that makes no plans, and records a sample at each decision."""
+    """A controller that makes no plans; it records a sample whenever a plan could be made."""
 
     def __init__(self) -> None:
         super().__init__("range")

@@ -38,7 +38,7 @@ def moves(stretches: Sequence[Stretch]) -> list[int]:
 
 
 def test_replay_with_the_actual_owners_has_the_recorded_lag() -> None:
-    """Replays with the real owners or with `range` exceed the objective as long as recorded.
+    """Replays with the real owners or `range` exceed the objective for as long as was recorded.
 
     The difference is at most 3 %.
     """

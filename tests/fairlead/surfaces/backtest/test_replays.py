@@ -76,7 +76,7 @@ def test_command_compares_assignors(tmp_path: Path) -> None:
     ranked = {row.pop("name"): row for row in report["in_charge"]}
     assert list(ranked) == ["recorded", "observed", "sticky", "sticky-lag-aware"]
     late = {name: row["over_objective_partition_minutes"] for name, row in ranked.items()}
-    # Only 16 of 20 records a second are read, so both partitions are late from minute 10 on.
+    # Only 16 of 20 records/s are read, so both partitions exceed the objective from minute 10 on.
     assert late["recorded"] == pytest.approx(2 * 110, abs=1)
     assert late["observed"] == pytest.approx(2 * 110, rel=0.05)
     # `sticky` gives each member one partition from the start, so no partition falls behind.

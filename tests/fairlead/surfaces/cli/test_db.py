@@ -30,7 +30,7 @@ def test_upgrade_prints_both_revisions(database: str) -> None:
 
 
 def test_current_fails_on_an_older_schema(database: str) -> None:
-    """The exit code is 1 until the schema is upgraded, so that scripts can check it."""
+    """The exit code is 1 until the schema is upgraded, so scripts can detect an old schema."""
     behind = f"empty; the newest is {HEAD}: run `fairlead db upgrade`"
     assert run(database, "current") == (1, behind)
     run(database, "upgrade")

@@ -20,7 +20,7 @@ def no_room_in(state_dir: Path) -> str:
 def test_spark_reports_a_full_disk_and_the_next_command_works(tmp_path: Path) -> None:
     """On a full disk, `spark up` fails; with a command after `--`, it warns and runs the command.
 
-    `deploy/compose.yaml` starts Dagster's code server in this way.
+    `deploy/compose.yaml` names Dagster's code server after the `--`.
     """
     environment = os.environ | {"FAIRLEAD_STATE_DIR": str(tmp_path)}
     up = (FAIRLEAD, "spark", "up")

@@ -28,7 +28,7 @@ def test_groups_are_analysed_on_a_full_disk(
     make_group: MakeGroup,
     tmp_path: Path,
 ) -> None:
-    """Samples that cannot be stored are still analysed; a line of output reports each."""
+    """Samples are analysed even if they cannot be stored; each failure prints a line."""
     pipeline.recall(make_group("a", trouble=True))
     once = ended(*without_room(FAIRLEAD, "sample", "--once"), status=1)
     assert once.stdout.startswith("Sampled 1 group, 4 partitions, in ")
@@ -71,7 +71,7 @@ def test_service_continues_after_an_error_in_one_sample(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Errors do not end the service. A Fairlead error is one line, any other has a traceback."""
+    """The service prints Fairlead's errors, logs others with a traceback, and continues."""
     series = [Sampled(Taken(datetime.now(UTC), 0.1, 3, 12), {})]
     errors: list[BaseException | None] = [error, None, KeyboardInterrupt()]
 

@@ -14,7 +14,7 @@ from fairlead.surfaces.cli import app
 def test_each_key_is_printed_under_the_name_of_its_setting() -> None:
     """The planner can sign with the private key, and consumers can verify with the public keys.
 
-    If either value is configured as the other setting, an error is raised.
+    If the private key is configured as public keys, or vice versa, an error is raised.
     """
     drawn = tomllib.loads(CliRunner().invoke(app, ["signing-key", "2026-03"]).stdout)
     assert drawn.keys() == {"private_key", "public_keys"}

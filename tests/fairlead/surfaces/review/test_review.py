@@ -241,7 +241,7 @@ def test_policy_and_expiry_are_current(week: str, week_engine: Engine) -> None:
 
 
 def test_every_state_has_a_page(week_engine: Engine) -> None:
-    """Each plan in any state has a review; an unknown group or version is an error."""
+    """A plan has a review page in every state; an unknown group or version is an error."""
     texts = [Page(review_page(week_engine, "orders", version)).text for version in (1, 2, 3)]
     assert "gives 2 partitions without an owner one" in texts[0]
     assert (
@@ -276,7 +276,7 @@ def test_the_command_writes_a_file(
 
 
 def test_untested_load_is_the_first_risk(week_engine: Engine, week: str) -> None:
-    """The first risk listed is a load that is higher than any consumer of the group ever had."""
+    """The first risk is a load above the highest rate that the group's consumers ever processed."""
     assert "Untested load" not in review_page(week_engine, "orders", 3, now=NOON)
     less = "regexp_replace(analysed::text, '\"seen\": [0-9.]+', '\"seen\": 80', 'g')::jsonb"
     change_protected_data(

@@ -34,7 +34,7 @@ def week(week: str) -> str:
 
 @pytest.fixture
 def served(week: str) -> Iterator[str]:
-    """Return the address of a server that shows this week with the rights of `fairlead_reader`."""
+    """Serve the sample week as database role `fairlead_reader`; return the server's address."""
     as_reader = f"{week}&options=-c%20role%3Dfairlead_reader"
     engine = create_store_engine(as_reader)
     web = WebSettings(url="https://fairlead.example/", dagster_url="http://dagster.example")
@@ -57,9 +57,9 @@ class Desks:
     planner
         Plan store with the planner's login.
     plans
-        Group -> plan. The plan of `orders` needs one approval; the plan of `payments` needs the
-        approval of two people on pages; the plan of `billing` needs the approval of a second
-        database user. The plan of `stock` is published.
+        Group -> plan. `orders`: needs one approval. `payments`: needs the approvals of two people,
+        who can use the pages. `billing`: needs the approval of a second database user, which pages
+        cannot give. `stock`: version 2 is published.
     """
 
     address: str
@@ -68,7 +68,7 @@ class Desks:
     plans: Mapping[str, StoredPlan]
 
     def state(self, group: str, version: int | None = None) -> str:
-        """Return the state of a version of a group's plan, by default of the one in `plans`."""
+        """Return the state of a version of a group's plan; None: the version in `plans`."""
         return self.planner.get(group, version or self.plans[group].version).state
 
     def post(self, do: str, group: str | None = None, who: str = KIM, **given: Any) -> Answer:
@@ -87,7 +87,7 @@ class Desks:
 
 @pytest.fixture
 def desks(migrated: str) -> Iterator[Desks]:
-    """Return a web application that lets every person whom the proxy names act."""
+    """Return a web application on whose pages all people can act; the proxy sends their names."""
     with ExitStack() as stack:
         make = stack.enter_context(logins(migrated))
 

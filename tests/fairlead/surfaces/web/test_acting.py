@@ -55,7 +55,7 @@ def test_a_plan_is_approved_on_its_page(desks: Desks) -> None:
 
 
 def test_waiting_steps_delay_neither_pages_nor_a_freeze(desks: Desks) -> None:
-    """While a session in SQL locks a group, only actions on that group wait."""
+    """While a database session locks a group, only actions on that group wait."""
     with ThreadPoolExecutor(8) as pool:
         with psycopg.connect(desks.url) as connection:
             connection.execute("SELECT fairlead_raw.lock_group('orders')")

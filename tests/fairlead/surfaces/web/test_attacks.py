@@ -479,7 +479,7 @@ def test_stolen_server_can_only_act_as_people_on_pages(desks: Desks, rows: Rows)
             assert act("one", "freeze", None) == act("one", "freeze", "billing") == "done"
             assert act("one", "reject", "billing") == "done"
             written = set(rows.changed())
-            # Refused: approval, unfreezing and rollback where a second database user is required.
+            # Refused: approval of a rejected version, and actions that need a second database user.
             assert act("one", "approve", "billing") == "FL001"  # the version is already rejected
             assert act("one", "unfreeze", "billing", 2) == "FL004"
             assert act("two", "unfreeze", None, 1) == "FL004"

@@ -55,7 +55,10 @@ def frozen(server: Postgres) -> Iterator[None]:
 def test_frozen_database_is_reported_and_a_slow_one_is_not(
     own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the database stops, pages, metrics and running queries fail; slow queries do not fail."""
+    """Pages and `/metrics` report a stopped database, and its running queries fail.
+
+    A query that is only slow does not fail.
+    """
     monkeypatch.setattr(watched, "_SILENCE_S", 0.2)
     url = own_postgres.url("fairlead")
     # clock: longer than a slow server takes to answer

@@ -64,7 +64,10 @@ def bearer(token: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("key_id", ["one", "curve"])
 def test_token_proves_a_person(issuer: Issuer, by_token: ByToken, key_id: str) -> None:
-    """A token proves a case-folded name, with or without "Bearer"; the proof has the token's id."""
+    """A token proves a person's name, in lower case. The proof has the token's id.
+
+    The word "Bearer" before the token may be missing.
+    """
     token = issuer.token("Kim@Example.COM", key_id=key_id)
     assert who(by_token, bearer(token)) == "kim@example.com"
     assert who(by_token, ("Authorization", token)) == "kim@example.com"
@@ -142,7 +145,7 @@ def test_hanging_issuer_delays_only_unknown_keys(
 
 
 def test_hanging_issuer_occupies_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only four of 60 requests wait for the issuer; the other threads can serve pages and metrics.
+    """Of 60 requests, only four wait for the issuer, so threads remain for pages and metrics.
 
     After a failure, later requests do not wait: keys are fetched in the background.
     """
@@ -289,7 +292,7 @@ PROVED = ("X-Fairlead-Secret", SECRET)
 
 
 def test_header_counts_only_with_the_secret(by_header: ByHeader) -> None:
-    """With the secret, the header proves a name in any script, normalised and case-folded."""
+    """If the secret is right, the header proves a name. Its case and Unicode form do not matter."""
     others = [("X-Forwarded-User", "12345"), ("X-Forwarded-Groups", "a,b")]
     assert who(by_header, *others, NAMED, PROVED) == "kim@example.com"
     assert who(by_header, ("X-Forwarded-Email", "JOSÉ@example.com"), PROVED) == "josé@example.com"

@@ -1,4 +1,4 @@
-"""`/ready` reports whether samples are recent and all parts of `fairlead up` run."""
+"""`/ready` reports whether samples are recent and all parts (processes) of `fairlead up` run."""
 
 import json
 import re
@@ -29,7 +29,10 @@ EVERY = timedelta(minutes=20)
 def address(
     settings: Settings, migrated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """Return the address of pages on an empty database, with the rights of `fairlead_reader`."""
+    """Serve pages from an empty database; return their address.
+
+    The pages connect to the database with the role `fairlead_reader`.
+    """
     monkeypatch.setattr("fairlead.surfaces.web.readiness.KAFKA_S", PATIENCE_S)
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_reader")
     own = settings.model_copy(update={"state_dir": tmp_path})
@@ -40,7 +43,7 @@ def address(
 
 @pytest.fixture
 def planner(migrated: str) -> Iterator[PlanStore]:
-    """Return a plan store on the same database, with the rights of `fairlead_planner`."""
+    """Return a plan store that connects to the same database with the role `fairlead_planner`."""
     engine = create_store_engine(f"{migrated}&options=-c%20role%3Dfairlead_planner")
     yield PlanStore(engine)
     engine.dispose()
@@ -59,7 +62,7 @@ def ready(address: str) -> tuple[int, dict[str, Any]]:
 def test_planner_is_ready_for_three_intervals_after_a_sample(
     address: str, planner: PlanStore
 ) -> None:
-    """`/ready` answers 503 before the first sample, and from three intervals after the last one."""
+    """`/ready` answers 503 before the first sample, and if the last is over 3 intervals old."""
     status, found = ready(address)
     assert (status, found["last_sample"]) == (503, None)
     assert found["missing"] == [
@@ -92,7 +95,11 @@ def test_sample_with_a_future_time_counts_as_taken_now(address: str, planner: Pl
 def test_parts_that_do_not_run_are_missing(
     address: str, planner: PlanStore, tmp_path: Path
 ) -> None:
-    """`/ready` lists parts that do not run, and parts restarted after the last sample."""
+    """`/ready` reports parts of `fairlead up` that do not run.
+
+    If a part that sampling needs, such as `code`, restarts, `/ready` answers 503 until the next
+    sample.
+    """
     planner.record_sample(datetime.now(UTC), EVERY)
     before = time.time() - 60
     with published(tmp_path) as publish:
