@@ -24,9 +24,10 @@ Table = list[list[int]]
 def deal_by_rack(problem: Problem, owner: Int32) -> Int32:
     """Exchange partitions within topics so that more have an owner in the rack of a replica.
 
-    Each member has as many partitions of a topic as under `owner`, and keeps as many of its present
-    partitions. A member that must give up some partitions of a topic keeps those with a replica in
-    its rack. Partitions that `give_back` has returned to an earlier owner stay there.
+    For each topic, a member's number of partitions stays as in `owner`, and so does the number of
+    partitions that it already owned before (`problem.owner`). A member that must give up some
+    partitions of a topic keeps those with a replica in its rack. Partitions that `give_back` has
+    returned to an earlier owner stay there.
 
     Parameters
     ----------

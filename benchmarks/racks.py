@@ -197,7 +197,7 @@ class Measured:
             made.result(60)
 
     def measure(self) -> Iterator[Reading]:
-        """Let each group read a round of records, and the last group another round under a plan."""
+        """Let each group read a round of records. Then the last group reads one under a plan."""
         for name in ("range", "cooperative-sticky", "uniform"):
             with self._group(name) as members:
                 yield self._read(name, members)

@@ -141,7 +141,8 @@ class TopicLog:
         runs = plan_runs(window, records, _RUNS, seed=seed)
         began, before = time.monotonic(), self._bytes
         run_of, keys = list[int](), list[bytes | None]()
-        # Numbers of complete turns (one run of each partition), and of records in these turns.
+        # A turn reads one run of consecutive records from each partition. `complete`: number of
+        # records in complete turns.
         turns, complete = 0, 0
 
         def over() -> bool:

@@ -23,7 +23,7 @@ COMMIT_AGE_S: Final = 2.5
 class SimulatedGroup:
     """A simulated group and its archive of samples.
 
-    In each of its partitions, a member reads the same share of the waiting records.
+    A member that cannot read all records reads an equal share of those that wait in each partition.
 
     Parameters
     ----------

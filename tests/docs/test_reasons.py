@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.blocks import DOCS, ROOT
 
-#: Parts of a reason for which the code has a placeholder: numbers, and `...`.
+#: Matches what a quoted reason has in place of the code's placeholders: numbers, and `...`.
 _NAMED: Final = re.compile(r"\.\.\.|\d[\d.]*(?: %)?")
 _ADJACENT: Final = re.compile(r'"\s*\n\s*f?"')
 

@@ -107,7 +107,7 @@ def test_one_run_takes_a_group_from_lag_to_an_adopted_plan(
 def test_one_run_covers_a_range_of_cohorts_and_no_other(
     pipeline: Pipeline, start_consumers: StartConsumers, unique_name: str
 ) -> None:
-    """A run for two of three groups plans both from one snapshot, and not the third group."""
+    """A run for two of three groups makes plans for these two only, from one snapshot."""
     names = [f"{unique_name}-{number}" for number in range(3)]
     for name in names:
         start_consumers(name)

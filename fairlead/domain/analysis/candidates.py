@@ -332,8 +332,8 @@ def gain(basis: Basis, owner: Int32) -> tuple[float, bool]:
     """Return how much time lag new owners avoid, in seconds, and whether it is too little.
 
     The time lags at the planning horizon are compared, summed over all partitions of the members
-    whose partitions change. The gain is too little if less than the share `BETTER` of the time lag
-    is avoided, and one of these members still exceeds the objective.
+    whose partitions change. The gain is too little if one of these members still exceeds the
+    objective, although less than `BETTER` (a share) of their time lag is avoided.
     """
     outlook, rules, now = basis.outlook, basis.rules, basis.owner
     changed = owner != now

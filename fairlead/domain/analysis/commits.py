@@ -196,8 +196,8 @@ def _explained_ages(
     without a backlog. More than three quarters of the members are usually without a backlog, so the
     lower quartile of the members' medians is used for all members. If samples and commits are in
     phase, the lag of a member has about the same age in every sample. If this age is higher than
-    the estimate, it is the member's maximum. The result is at most the length of a step, because
-    the members that are used here commit in every step.
+    the estimated interval, it is the result for this member. The result is at most the length of a
+    step, because the members that are used here commit in every step.
 
     `arrived`, `lag`: records of each member in each step, float64 of shape (S, M). `unpunctual`:
     members with a rarely committed partition, which are left out.

@@ -39,8 +39,8 @@ KNOWN: Final = 0.135
 COST: Final = 0.25
 #: Prior standard deviation of the logarithm of a topic's cost.
 TOPIC: Final = 0.5
-#: Prior standard deviation of the logarithm of a consumer's seconds per record, compared with other
-#: consumers: small, since most run on equal machines.
+#: Prior standard deviation, over consumers, of the logarithm of seconds per record. It is small,
+#: since most consumers of a group run on equal machines.
 SPEED: Final = 0.12
 #: Degrees of freedom of the priors: about one deviation in twelve exceeds four standard deviations.
 FREEDOM: Final = 1.5

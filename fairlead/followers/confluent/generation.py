@@ -225,8 +225,8 @@ class Generation:
             count = agreement_log.partition_count(topic, left_s)
             if count is not None:
                 self.counts[topic] = count
-        # If a number was never read, use the maximum. Then it seems that some partitions were not
-        # given up, so this member waits longer for announcements.
+        # If a number was never read, use the maximum. Then this member waits longer for
+        # announcements, because partitions that do not exist seem to be given up by nobody.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

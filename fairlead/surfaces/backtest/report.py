@@ -200,10 +200,10 @@ def would_have_saved(
 
     Examples
     --------
-    >>> would_have_saved(30_000, 5_280, 3, 90)
-    'would have saved 412 of 500 partition-minutes behind, with 3 plans and 1.5 of downtime'
-    >>> would_have_saved(0, 0, 0, 0)
-    'would have saved nothing: no partition was behind in the replay'
+    >>> print(would_have_saved(3_000, 540, 3, 90))
+    would have saved 41 of 50 partition-minutes behind, with 3 plans and 1.5 partition-minutes down
+    >>> print(would_have_saved(0, 0, 0, 0))
+    would have saved nothing: no partition was behind in the replay
     """
     if not over_objective_s and not planned_s:
         return "would have saved nothing: no partition was behind in the replay"
@@ -211,7 +211,7 @@ def would_have_saved(
     what = f"saved {saved:,.0f} of" if saved >= 0 else f"added {-saved:,.0f} to"
     return (
         f"would have {what} {total:,.0f} partition-minutes behind, with {plural(plans, 'plan')}"
-        f" and {downtime_s / 60:,.1f} of downtime"
+        f" and {downtime_s / 60:,.1f} partition-minutes down"
     )
 
 
