@@ -180,5 +180,5 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
     for partition in np.flatnonzero(falls).tolist():
         faster = arrived / seconds >= _FASTER * read[partition] / seconds[partition]
         beside = owner[counts[:, partition]] == owner[counts[:, partition], partition, None]
-        throttled[partition] |= (beside & rests & faster).sum(axis=1).min() >= _OTHERS
+        throttled[partition] |= np.median((beside & rests & faster).sum(axis=1)) >= _OTHERS
     return throttled, read / seconds
