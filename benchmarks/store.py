@@ -116,8 +116,8 @@ def compare(
 ) -> Writing:
     """Time `PlanStore` (`ours`) and psql (`theirs`) alternately.
 
-    `ours` and `theirs` prepare rows, and return the function to time. The argument of each call is
-    a different number.
+    `ours` and `theirs` prepare rows, and return the function to time. Each call of `ours` and
+    `theirs` gets another number.
     """
     ours_s, theirs_s = map(
         statistics.median,

@@ -155,7 +155,7 @@ OPERATIONS: Final = [
 
 def _report(context: dg.OpExecutionContext, state: str, **done: Any) -> None:
     """Show the new state of a plan and what happens next, as metadata of the run and in its log."""
-    following = FOLLOWING.get(state, "the version waits for a person: launch the job approve")
+    following = FOLLOWING.get(state, "the version waits for a person: run the job `approve`")
     context.log.info("What happens next: %s", following)
     context.add_output_metadata({"state": state, "what happens next": following, **done})
 

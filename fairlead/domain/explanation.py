@@ -133,7 +133,7 @@ def _why(matching: Sequence[tuple[int, Policy]]) -> str:
         return f"{decides}: no other matches"
     equals = sum(specificity(policy) == specificity(first) for _, policy in matching)
     if equals > 1:
-        return f"{decides}: {equals} match equally specifically, and this one is first"
+        return f"{decides}: of {equals} equally specific matches, the first applies"
     return f"{decides}: {len(matching)} match, and this one has the most literal characters"
 
 

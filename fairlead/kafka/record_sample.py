@@ -31,7 +31,8 @@ RECORDS: Final = 100_000
 MOST_BYTES: Final = 80_000_000
 #: Reading stops after this many seconds.
 MOST_S: Final = 60.0
-#: Number of runs. With more runs, a sample is spread more evenly, but each run needs a fetch.
+#: Number of runs of consecutive records. More runs spread a sample more evenly, but each needs a
+#: fetch.
 _RUNS: Final = 600
 _SETTINGS: Final = {
     "group.id": "fairlead",  # librdkafka requires a group id; the group is not joined

@@ -82,7 +82,7 @@ class ByPlans:
         return owner
 
     def take_over(self, moment: Moment, owner: Int32) -> None:
-        """Remember an assignment as the plan to fit at later rebalances."""
+        """Remember an assignment as the plan that later rebalances follow."""
         self._plan = document(Assignment(moment.problem, owner), moment.at)
 
     def plan(self, moment: Moment) -> Int32 | None:

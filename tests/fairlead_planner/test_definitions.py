@@ -9,7 +9,7 @@ from orchestration.jobs import STEPS
 
 @dg.asset
 def invoices() -> None:
-    """Return nothing: an asset that the project defines itself."""
+    """Do nothing; stands for an asset of the project, which is not the planner's."""
 
 
 def test_planning_job_has_no_assets_of_the_project() -> None:

@@ -130,8 +130,8 @@ def nothing_moves(broker: KafkaBroker, checks: Program, group: Group, without: s
     if without == "a topic":
         return
     allow(group.cluster, AclOperation.READ)
-    # Trigger a rebalance only when the broker has read the plans. Before that, it might assign
-    # partitions to the trigger, because the sessions of members may have ended.
+    # First wait until the broker has read the plans, then trigger a rebalance. In an earlier one,
+    # the consumer that triggers it might get partitions of members whose sessions have ended.
     eventually(lambda: jmx_of(broker, checks)["Complete"], "the broker has read the plans")
     group.adopt(2, {"a": [0], "b": [1, 2], "c": [], "d": [3, 4, 5]})
     assert jmx_of(broker, checks)["Problem"] == ""

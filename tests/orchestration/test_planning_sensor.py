@@ -76,7 +76,7 @@ def test_no_second_run_while_one_is_in_progress(pipeline: Pipeline, make_group: 
 def test_request_after_a_decision_is_repeated_later(
     pipeline: Pipeline, make_group: MakeGroup
 ) -> None:
-    """If a group still needs a plan after a decision, another run is requested only later."""
+    """If a group still needs a plan after a decision, the next run waits for the time `again`."""
     group = make_group("a", trouble=True)
     pipeline.know(group)
     sample(pipeline, group)

@@ -22,9 +22,9 @@ from fairlead.domain.analysis.thresholds import (
     STEPS,
 )
 
-#: A partition that falls behind is throttled if its owner keeps up with at least `_OTHERS` other
-#: partitions, each of which gets at least `_FASTER` times as many records as are read from the
-#: throttled one. If the owner only lacked time, all its partitions would fall behind.
+#: A partition that falls behind is diagnosed as throttled if its owner keeps up with enough busier
+#: partitions: an owner that only lacked time would fall behind in all. `_OTHERS`: minimum number of
+#: these. `_FASTER`: minimum ratio of arrivals in each to records read from the throttled one.
 _FASTER: Final = 1.5
 _OTHERS: Final = 2
 #: If a partition changed owners at least this often while it waited, it is compared with all

@@ -1,8 +1,8 @@
 """The table of samples: the state of consumer groups, one row for each group and time.
 
 Belongs here: the columns, filling them from the responses of brokers, and reading them by
-partition. Modules of this package turn samples into `arrays`, `lag`, and `questions` for the
-analysis. Belongs elsewhere: requests to brokers (`fairlead.kafka.gateway`), storing samples
+partition. The modules `arrays`, `lag` and `questions` convert samples for the analysis. Belongs
+elsewhere: requests to brokers (`fairlead.kafka.gateway`), storing samples
 (`fairlead.archive`), and analysing them (`fairlead.domain.analysis`).
 
 A row has lists for the group's topics, partitions and members, so that a sample of all groups has

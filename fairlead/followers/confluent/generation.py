@@ -123,7 +123,7 @@ class Generation:
         self._resend_at = self.clock.monotonic() + _RESEND_EVERY_S
 
     def keep(self, reason: str | None) -> None:
-        """Keep the partitions from `range`; call only if no other member can get them."""
+        """Keep the partitions that `range` assigned. Call only if no other member can get them."""
         self._become(RangeShare.KEPT)
         self.reason = reason
 

@@ -136,7 +136,7 @@ class LogListener:
         self.close()
 
     def read(self, wait_s: float) -> list[Entry]:
-        """Return the next records. Of the test records, return only the one that confirms the log.
+        """Return the next records, without test records except the one that confirms the log.
 
         Waits at most `wait_s`. If a test record is due, this method also writes the test record; if
         a check of the topic is due, it also checks the topic.

@@ -90,8 +90,8 @@ class PlanCache:
         self._key = group.encode()
         self._origin = origin
         self._verifier = verifier
-        #: Identity of the plan in `known`, until this connection has read the plan's record; then
-        #: None. A tombstone before this record withdrew an older plan, not the known plan.
+        #: Identity of the plan in `known`; None as soon as this connection has read its record. A
+        #: tombstone before this record belongs to an older plan: the record restores the known one.
         self._unread = self.state.seen if self.state.plan is not None else None
 
     def apply(self, record: PlanRecord) -> None:

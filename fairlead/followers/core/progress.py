@@ -163,7 +163,7 @@ class Progress:
             self._resumed = offset
 
     def _go_back(self, offset: int) -> None:
-        """Count records again from an earlier offset, adding to the last reported number."""
+        """Continue at an earlier offset: records read twice count twice in the reported number."""
         self._missing = offset - self.reported.records
         self.next = self._restarted = offset
         self._resumed = -1

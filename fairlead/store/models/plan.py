@@ -99,7 +99,7 @@ class Plan(Base):
     sha256: Mapped[str] = mapped_column(comment="SHA-256 of the document, in hexadecimal.")
     four_eyes: Mapped[SeenBy | None] = mapped_column(
         comment="Who must approve. database: a database user who is neither the proposer nor a"
-        " planner. proxy: such a user, or two people on web pages. Null: any approver."
+        " planner. proxy: the same, or a second person on web pages. Null: any approver."
     )
     shadow: Mapped[bool] = mapped_column(
         server_default=text("false"),

@@ -42,7 +42,7 @@ def test_matches_come_in_the_order_in_which_they_decide() -> None:
         (
             "ab",
             [Policy(groups="a*"), Policy(groups="*b")],
-            "[[policies]] 1 (a*) decides: 2 match equally specifically, and this one is first",
+            "[[policies]] 1 (a*) decides: of 2 equally specific matches, the first applies",
         ),
     ],
 )

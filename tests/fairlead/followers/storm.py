@@ -195,7 +195,7 @@ class Storm:
         """Record how long partitions have no owner, and which partitions have several owners."""
         since: dict[int, tuple[float, tuple[int, str], frozenset[Path]]] = {}
         while not self._ended.wait(SAMPLE_S):  # clock: the time between samples
-            now, owners = time.monotonic(), self._owners()  # clock: durations for the log
+            now, owners = time.monotonic(), self._owners()  # clock: only logged
             for partition in range(self.partitions):
                 by = frozenset(owners[partition])
                 began, event, before = since.setdefault(partition, (now, self.event, by))
@@ -221,10 +221,10 @@ class Storm:
 
     def settle(self) -> None:
         """Wait until each partition has one owner and all members follow the same plan version."""
-        started = time.monotonic()  # clock: durations for the log
+        started = time.monotonic()  # clock: only logged
         eventually(lambda: self._dead() or self._settled(), self._so_far)
         assert not self._dead(), f"died: {self._dead()}\n{self._so_far()}"
-        self.settled_s.append(time.monotonic() - started)  # clock: durations for the log
+        self.settled_s.append(time.monotonic() - started)  # clock: only logged
 
     def _dead(self) -> list[str]:
         return [w.name for w in self.workers.values() if w.process.poll() is not None]

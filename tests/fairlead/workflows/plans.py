@@ -51,7 +51,7 @@ def make_plan(
 
 
 def as_planned(group: str, owned: Mapping[str, list[int]] | None = None) -> LiveGroup:
-    """Describe a group that has the members and topic of `make_draft`, and these owners of t0."""
+    """Describe a group with the members and the topic t0 of `make_draft`; `owned`: its owners."""
     return LiveGroup(
         group,
         "Stable",

@@ -41,7 +41,7 @@ def back(
 
 
 def ended(store: PlanStore) -> list[str]:
-    """Return the groups whose metrics show that a plan with a regression is no longer in use."""
+    """Return the groups whose metrics show that a plan was replaced because it was a regression."""
     rows = read_all_groups(store.engine)["ended_regressions"]
     return [row["group_id"] for row in rows if row["ended_at"] is not None]
 

@@ -442,7 +442,7 @@ def work_for_days(
 
 
 def test_full_queue_does_not_look_like_work(app: Application) -> None:
-    """If an application that passes records on is blocked by a full queue, times stay unknown."""
+    """Times stay unknown if a full queue blocks an application that passes records on."""
     assert work_for_days(app, 1.5, 60.0, lambda _: PASSED_ON) == TIMES_UNKNOWN
     assert work_for_days(app, 0.2, 0.1, lambda _: 20.0) == TIMES_UNKNOWN
 
