@@ -1,6 +1,7 @@
 """Names of the nine diagnoses.
 
-`fairlead.domain.analysis.diagnosis` chooses one; `docs/operations.md` has a remedy for each.
+`fairlead.domain.analysis.diagnosis` chooses one; `docs/operations.md` has a remedy for each. A new
+name also needs a next step (`surfaces.next_step`) and a new check in the table of diagnoses.
 """
 
 from typing import Final, Literal, get_args

@@ -254,14 +254,16 @@ def speeds(
     seen = value > 0
     # Slow members reach their limit first and are measured most often. So the typical capacity is
     # the upper quartile of the measured ones.
-    typical = _by_set(value, measured, reader_set, _upper_quartile)
-    # A member without a known capacity is assumed to be as fast as the median of its reader set, or
-    # else of all members. If a deployment has replaced all members, no capacity of a present member
-    # is known, and the median of former members is used.
+    typical = _by_set(value, measured, reader_set, lambda of: np.sort(of)[(3 * of.size) // 4])
+    # If a deployment has replaced all members, no present member is measured, and the median of
+    # former members is used.
     former = np.array([capacity.records_per_s for capacity in lasting.values()])
-    any_set = value[seen] if seen.any() else former[former > 0]
+    if former.any() and not measured.any():
+        typical = np.full(count, median(former[former > 0]))
+    # A member without a known capacity is assumed to be as fast as the median of its reader set, or
+    # else of all members.
     usual = _by_set(value, seen, reader_set, median)
-    usual = np.where(usual > 0, usual, median(any_set) if any_set.size else 0.0)
+    usual = np.where(usual > 0, usual, median(value[seen]) if seen.any() else 0.0)
     values = np.where(seen, value, usual)
     outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
@@ -287,7 +289,3 @@ def _by_set(
         among = reader_set == number
         figures[among] = figure(value[among & known])
     return figures
-
-
-def _upper_quartile(values: Float64) -> float:
-    return float(np.sort(values)[(3 * values.size) // 4])

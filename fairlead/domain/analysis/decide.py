@@ -39,7 +39,8 @@ from fairlead.domain.analysis.thresholds import BETTER, NEGLIGIBLE, SAMPLES_NEED
 #: that were read before the plan.
 COMMITS_NEEDED: Final = 2
 
-#: If a group has had this many recent plans, its next plan has to wait.
+#: If a group has had this many recent plans, its next plan has to wait, unless the load has risen
+#: since the last plan.
 AT_ONCE: Final = 20
 #: Seconds. How long the next plan has to wait after `AT_ONCE` recent plans. Each further plan
 #: doubles the time, so that an error of the analysis cannot cause moves all day.
@@ -65,6 +66,8 @@ class PlanDecision:
         The candidate that is the plan; None without a plan.
     capacities
         Known capacities by member, to be remembered for the next analysis.
+    costs
+        Known costs by partition, likewise.
     traffic
         Traffic between racks; None: racks are unknown, or the policy ignores them.
     work

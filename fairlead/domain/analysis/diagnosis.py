@@ -8,17 +8,19 @@ diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
    commit nothing, and other members are behind, the diagnosis is about the other members.
-2. stuck partition: a partition's commit stays the same while its owner commits other partitions.
+2. stuck partition: a partition's commit stays the same while other partitions are read to their
+   end: those of its owner or, if it has had several owners meanwhile, those of the group.
 3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
    waits for records.
 4. unbalanced: a partition without an owner is behind.
 5. unknown: no member that is behind has a known capacity.
 6. hot partition: more arrives in a partition than the fastest member can process.
-7. overloaded: more arrives in some topics than all their subscribers can process.
+7. overloaded: more arrives in some topics than all their subscribers can process at the target
+   utilisation, or in partitions that are too large for any distribution to fit.
 8. slow member: a member's measured capacity is below `SLOW` times the median of its peers.
 9. recovering: every member catches up, and no other assignment would be much faster.
 10. unknown: each member gets more than its capacity, but may be faster than is known.
-11. unbalanced: more arrives at a member than it can process, and other members have room.
+11. unbalanced: in all other cases in which a member is forecast to exceed the objective.
 12. recovering: over the objective now, and within it at the horizon.
 13. healthy: within the objective now and at the horizon.
 

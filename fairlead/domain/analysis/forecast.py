@@ -4,7 +4,8 @@ Belongs here: the figures by which assignments are compared. Belongs elsewhere: 
 which these are computed (`arrivals`, `commits`, `capacities`).
 
 If a member gets `a` records a second, can process `c`, and has a backlog of `B`, its backlog at the
-horizon H is max(0, B + (a - c) H), and its time lag is this backlog divided by `a`.
+horizon H is max(0, B + (a - c) H), and its time lag is this backlog divided by `a`. The time lag is
+higher if the oldest unread record is old now, and grows by at most H.
 """
 
 from dataclasses import dataclass

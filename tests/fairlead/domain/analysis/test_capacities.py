@@ -58,16 +58,12 @@ def test_members_with_a_hot_partition_are_measured() -> None:
 
 def test_replacements_of_all_members_inherit_their_capacity() -> None:
     """New members are assumed to be as fast as former members, until one new member is measured."""
-    known, busy = {"old": Capacity(50.0, measured=True, at=0.0)}, np.zeros(2, np.bool_)
-    assert assumed(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [
-        65.0,
-        65.0,
-    ]
+    known, arrivals = {"old": Capacity(50.0, measured=True, at=0.0)}, np.array([20.0, 30.0])
+    for at_rest in (np.zeros(2, np.bool_), np.ones(2, np.bool_)):
+        assert assumed(["a", "b"], known, arrivals, at_rest, 60.0).per_s.tolist() == [50.0, 50.0]
     known["a"] = Capacity(80.0, measured=True, at=60.0)
-    assert assumed(["a", "b"], known, np.ones(2), busy, 60.0).per_s.tolist() == [
-        80.0,
-        82.4,
-    ]
+    busy = np.zeros(2, np.bool_)
+    assert assumed(["a", "b"], known, arrivals, busy, 60.0).per_s.tolist() == [80.0, 82.4]
 
 
 def test_pauses_are_not_taken_for_slowness() -> None:
