@@ -192,8 +192,7 @@ def remembered(
         if name not in merged or _replaces(new, merged[name], now):
             # If hardly any time passed between two samples, the computed speed may be nearly
             # infinite.
-            per_s = min(new.records_per_s, LARGEST_RATE)
-            merged[name] = replace(new, records_per_s=per_s)
+            merged[name] = replace(new, records_per_s=min(new.records_per_s, LARGEST_RATE))
     return dict(sorted(merged.items()))
 
 
@@ -242,8 +241,7 @@ def speeds(
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
     lasting = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for index, name in enumerate(members):
-        capacity = lasting.pop(name, None)
-        if capacity is None:
+        if (capacity := lasting.pop(name, None)) is None:
             continue
         measured[index] = capacity.measured
         value[index] = capacity.records_per_s if capacity.measured else _faded(capacity, now)
@@ -253,17 +251,17 @@ def speeds(
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
     # Slow members reach their limit first and are measured most often. So the typical capacity is
-    # the upper quartile of the measured ones.
-    typical = _by_set(value, measured, reader_set, lambda of: np.sort(of)[(3 * of.size) // 4])
-    # If a deployment has replaced all members, no present member is measured, and the median of
-    # former members is used.
-    former = np.array([capacity.records_per_s for capacity in lasting.values()])
-    if former.any() and not measured.any():
-        typical = np.full(count, median(former[former > 0]))
+    # the upper quartile of the measured ones. If a deployment has replaced all members, no present
+    # member is measured, and the measured capacities of former members are used.
+    before = np.array([each.records_per_s for each in lasting.values() if each.measured])
+    typical = _by_set(value, measured, reader_set, _upper_quartile)
+    typical += _upper_quartile(before) if before.size and not measured.any() else 0.0
     # A member without a known capacity is assumed to be as fast as the median of its reader set, or
-    # else of all members.
+    # else of all members, or else of former members.
+    former = np.array([capacity.records_per_s for capacity in lasting.values()])
+    any_set = value[seen] if seen.any() else former[former > 0]
     usual = _by_set(value, seen, reader_set, median)
-    usual = np.where(usual > 0, usual, median(value[seen]) if seen.any() else 0.0)
+    usual = np.where(usual > 0, usual, median(any_set) if any_set.size else 0.0)
     values = np.where(seen, value, usual)
     outdone = values > (1.0 + NEGLIGIBLE) * typical
     assumed = np.where(outdone, FASTER * values, np.maximum(typical, _NOISE * values))
@@ -289,3 +287,7 @@ def _by_set(
         among = reader_set == number
         figures[among] = figure(value[among & known])
     return figures
+
+
+def _upper_quartile(values: Float64) -> float:
+    return float(np.sort(values)[(3 * values.size) // 4])
