@@ -154,6 +154,14 @@ def test_a_partition_committed_at_each_change_of_owner_can_be_stuck() -> None:
     assert read_commits(series_at(end, rows, owner)).stuck.nonzero()[0].tolist() == [0]
 
 
+@pytest.mark.parametrize(("steps", "stuck"), [(4, []), (6, [0])])
+def test_a_partition_is_stuck_only_after_several_samples(steps: int, stuck: list[int]) -> None:
+    """A partition that waits for four minutes may be committed late; after six it is stuck."""
+    end = [[1000 + 60 * step] * 4 for step in TIMES]
+    rows = [[997 + 60 * min(step, TIMES[-1] - steps), *row[1:]] for step, row in enumerate(end)]
+    assert read_commits(series_at(end, rows, [0] * 4)).stuck.nonzero()[0].tolist() == stuck
+
+
 def test_a_slowly_fetched_partition_is_found_in_a_new_log() -> None:
     """A partition is throttled even if its topic was recreated during the samples."""
     end = [[100_000 + 600 * k] for k in range(8)] + [[6000 * k] for k in range(12)]
