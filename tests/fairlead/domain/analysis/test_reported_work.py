@@ -212,6 +212,15 @@ def test_capacities_are_known_although_consumers_flush() -> None:
     assert speeds == pytest.approx([50.0] * 3, rel=0.25)
 
 
+def test_capacities_are_known_although_every_other_partition_has_no_report() -> None:
+    """A capacity is computed from the partitions with reports, and half of the busy time."""
+    line = Team(utilisation=0.6).line(10)
+    for number in range(len(line["snapshots"])):
+        reports(line, number)["partitions"]["t"][::2] = [None] * 9
+    speeds = [row["records_per_s"] for row in answer_question(line)["capacities"].values()]
+    assert speeds == pytest.approx([250.0] * 3, rel=0.1)
+
+
 def test_capacities_count_offsets_but_no_skipped_ones() -> None:
     """Capacities are in offsets a second: offsets without a record count, skipped records do not.
 
