@@ -25,7 +25,7 @@ def lag_by_kafka(settings: Settings, group: str) -> dict[int, str]:
     output = run_kafka_tool(
         TOOL,
         *("--bootstrap-server", settings.kafka.bootstrap_servers),
-        *("--describe", "--group", group),
+        *("--describe", "--group", group, "--timeout", str(round(1_000 * PATIENCE_S))),
     )
     header, *rows = [line.split() for line in output.splitlines() if line.strip()][-6:]
     partition, lag = header.index("PARTITION"), header.index("LAG")
