@@ -49,7 +49,9 @@ def error_of(settings: KafkaSettings) -> str:
     try:
         return _error_of(settings)
     except KafkaUnavailableError:
-        return _error_of(settings.model_copy(update={"request_timeout_s": 300.0}))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("fairlead.kafka.refusals._PATIENCE_S", 300.0)
+            return _error_of(settings.model_copy(update={"request_timeout_s": 300.0}))
 
 
 def _error_of(settings: KafkaSettings) -> str:
