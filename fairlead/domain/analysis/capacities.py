@@ -192,7 +192,8 @@ def remembered(
         if name not in merged or _replaces(new, merged[name], now):
             # If hardly any time passed between two samples, the computed speed may be nearly
             # infinite.
-            merged[name] = replace(new, records_per_s=min(new.records_per_s, LARGEST_RATE))
+            per_s = min(new.records_per_s, LARGEST_RATE)
+            merged[name] = replace(new, records_per_s=per_s)
     return dict(sorted(merged.items()))
 
 
@@ -241,7 +242,8 @@ def speeds(
     value, measured = np.zeros(count), np.zeros(count, dtype=bool)
     lasting = {name: capacity for name, capacity in known.items() if _lasts(capacity, now)}
     for index, name in enumerate(members):
-        if (capacity := lasting.pop(name, None)) is None:
+        capacity = lasting.pop(name, None)
+        if capacity is None:
             continue
         measured[index] = capacity.measured
         value[index] = capacity.records_per_s if capacity.measured else _faded(capacity, now)
@@ -251,13 +253,11 @@ def speeds(
     value = np.where(~measured & at_rest, np.maximum(value, arrivals), value)
     seen = value > 0
     # Slow members reach their limit first and are measured most often. So the typical capacity is
-    # the upper quartile of the measured ones. If a deployment has replaced all members, no present
-    # member is measured, and the measured capacities of former members are used.
-    before = np.array([each.records_per_s for each in lasting.values() if each.measured])
+    # the upper quartile of the measured ones.
     typical = _by_set(value, measured, reader_set, _upper_quartile)
-    typical += _upper_quartile(before) if before.size and not measured.any() else 0.0
     # A member without a known capacity is assumed to be as fast as the median of its reader set, or
-    # else of all members, or else of former members.
+    # else of all members. If a deployment has replaced all members, no capacity of a present member
+    # is known, and the median of former members is used.
     former = np.array([capacity.records_per_s for capacity in lasting.values()])
     any_set = value[seen] if seen.any() else former[former > 0]
     usual = _by_set(value, seen, reader_set, median)
