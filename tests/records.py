@@ -1,9 +1,10 @@
 """Records of the plan topic for tests: a signing key, signed and unsigned headers, and sending."""
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from fairlead.errors import ConfigurationError
+from fairlead.errors import ConfigurationError, KafkaUnavailableError
 from fairlead.kafka.compacted_topic import Position, Record
 from fairlead.kafka.plan_channel import Outgoing
 from fairlead.kafka.plan_topic import PlanTopic
@@ -82,10 +83,16 @@ def newest_record(topic: PlanTopic, group: str = "orders") -> Record:
 
 
 def publish(topic: PlanTopic, group: str, value: bytes, headers: Headers) -> Position:
-    """Send one record as the publisher does; wait until readers can see it."""
-    partition = topic.partition_for_key(group)
-    with topic.open(partition) as channel:
-        answer = channel.send([Outgoing(group, value, headers)])[group]
+    """Send one record as the publisher does, again if a transaction times out; wait for its end."""
+    partition, answers = topic.partition_for_key(group), list[int | str]()
+
+    def sent() -> bool:
+        with suppress(KafkaUnavailableError), topic.open(partition) as channel:
+            answers.append(channel.send([Outgoing(group, value, headers)])[group])
+        return bool(answers)
+
+    eventually(sent, "the broker answers in time")
+    (answer,) = answers
     if isinstance(answer, str):
         raise ConfigurationError(f"{topic.name} did not take the record of group {group}: {answer}")
     offset = answer

@@ -18,6 +18,13 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give queries more than five seconds, which a slow machine may need."""
+    monkeypatch.setattr("fairlead.store.monitoring._STATEMENT_TIMEOUT", "30min")
+
+
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
