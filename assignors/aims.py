@@ -57,7 +57,7 @@ def solve(problem: Problem, owner: Int32, *, keep_all: bool = False) -> Int32 | 
         An assignment with the best loads and the fewest moves, as returned by `flow.solve` with the
         same `keep_all`; int32 of shape (P,).
     keep_all
-        Keep every current owner, whatever the loads.
+        Keep every current owner, even if loads become uneven.
 
     Returns
     -------
@@ -187,7 +187,7 @@ class _Graph:
         return self._flow(arc_cost, pair, unit_cost, level * self.windows.price)
 
     def _missed_claims(self) -> list[Mask]:
-        """Return masks, one per row of `Problem.earlier`: arcs not to the earlier owner.
+        """Return a mask per row of `Problem.earlier`: arcs that do not lead to the earlier owner.
 
         A row has one earlier owner of each partition, or -1 if there is none: then no arc is in the
         mask. The partitions on an arc belong to one class, so they have the same earlier owners.

@@ -138,7 +138,7 @@ def _classes(
 ) -> tuple[Int64, Int64, Int64]:
     """Return the class of each partition, the code of each class, and the size of each class.
 
-    A code is a number that stands for a topic and, if racks matter, a set of replica racks.
+    Each topic has a code; if racks matter, each pair of a topic and a set of replica racks has one.
     """
     code = problem.topic_of.astype(np.int64)
     if problem.rack_set_of is not None and _rack_kinds(problem) > 1:

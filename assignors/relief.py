@@ -268,7 +268,7 @@ def _effect(
     """Return two effects of passing `work[i]` from the giver to `taker[i]`, as arrays over i.
 
     The first array is by how much the loads above the target decrease, as a multiple of the target.
-    The second is the load of giver or taker afterwards, whichever is higher.
+    The second is the higher of the loads of giver and taker afterwards.
     """
     high, low = float(ledger.loads[giver]), ledger.loads[taker]
     after_giver = high - work / ledger.capacity(giver)

@@ -62,9 +62,9 @@ def owned_by(problem: Problem, owner: Int32) -> Problem:
 
 
 def one_member_gone(problem: Problem) -> Problem:
-    """Return the group without the last of its members, whose partitions then have no owner.
+    """Return the group after its last member has left, so that some partitions have no owner.
 
-    Before this member left, `sticky` had assigned all partitions.
+    Before, `sticky` had assigned all partitions.
     """
     owner = assign("sticky", problem).owner
     last = len(problem.members) - 1

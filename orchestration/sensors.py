@@ -60,7 +60,7 @@ def group_discovery(
     if removed and under_way(context.instance):
         removed = []
     if not (new or removed):
-        return dg.SkipReason(f"No cohort is new or gone: there are {len(known)}.")
+        return dg.SkipReason(f"No cohort was added or removed: there are {len(known)}.")
     context.log.info("Added %s; removed %s", new or "none", removed or "none")
     return dg.SensorResult(
         dynamic_partitions_requests=[

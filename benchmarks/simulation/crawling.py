@@ -9,7 +9,7 @@ from fairlead.simulation.world import Float64
 
 @dataclass(frozen=True)
 class Crawl:
-    """A partition that is read slowly for a while, whoever owns it.
+    """A partition that every owner reads slowly for a while.
 
     Parameters
     ----------

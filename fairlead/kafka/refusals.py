@@ -3,7 +3,7 @@
 Belongs here: connecting once more to learn the reason and to name a remedy. Belongs elsewhere:
 retries (`requests`).
 
-Whatever the reason, librdkafka raises a time-out, and passes the reason only to a callback.
+For every reason, librdkafka raises the same time-out. It passes the reason only to a callback.
 """
 
 import re

@@ -49,7 +49,7 @@ class Service:
         self._name, self.log, self._mark = name, log, mark
 
     def process(self) -> psutil.Process | None:
-        """Return the service's process, whichever program started it; None if no process runs."""
+        """Return the service's process, even if another program started it; None if none runs."""
         return find(lambda command: self._mark in command)
 
     def end(self, signal: Signals) -> None:

@@ -62,7 +62,7 @@ class Sandbox:
             return self._start()
 
     def stop(self) -> None:
-        """Stop running services, whichever process started them, and keep their data."""
+        """Stop running services, even if another process started them, and keep their data."""
         if self.state_dir.exists():
             with self._locked():
                 self.kafka.stop()

@@ -86,7 +86,7 @@ class SparkServer(processes.Service):
             return self._start()
 
     def stop(self) -> None:
-        """Stop the server, whichever process started it; later runs start their own Spark."""
+        """Stop the server, even if another process started it; later runs start their own Spark."""
         if self._state_dir.exists():
             with self._locked():
                 forget(self._state_dir)

@@ -125,7 +125,7 @@ def why_no_sample(last: "SampleAge | None") -> str:
     Parameters
     ----------
     last
-        The age of the newest sample, of whichever group; None: no sample was ever taken.
+        The age of the newest sample of all groups; None: no sample was ever taken.
     """
     if last is None or last.overdue:
         return "The sensor group_samples takes samples: is the Dagster daemon running?"

@@ -51,7 +51,7 @@ class Identity(NamedTuple):
         return self[:3]
 
 
-#: Stands for "no record"; less than the identity of every record.
+#: Identity in place of a record that does not exist. It is lower than the identity of each record.
 NOTHING: Final = Identity(0, 0)
 
 

@@ -9,7 +9,7 @@ from orchestration.jobs import STEPS
 
 @dg.asset
 def invoices() -> None:
-    """Do nothing; stands for an asset of the project, which is not the planner's."""
+    """Do nothing. This asset belongs to the project, not to the planner."""
 
 
 def test_planning_job_has_no_assets_of_the_project() -> None:

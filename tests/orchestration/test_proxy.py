@@ -1,4 +1,4 @@
-"""The actor of a run in Dagster is the person in the proxy's header, whatever a client sends."""
+"""The actor of a run in Dagster is the person in the proxy's header, even if a client lies."""
 
 import json
 from collections.abc import Iterator, Mapping

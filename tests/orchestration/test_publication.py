@@ -1,4 +1,4 @@
-"""The sensor `approved_plans` publishes plans, whichever way they are approved.
+"""The sensor `approved_plans` publishes plans, after each way to approve them.
 
 `test_planning` tests publication by a planning run.
 """

@@ -429,7 +429,7 @@ class _Steps:
         return sums
 
     def covered(self) -> Float64:
-        """Return the attribute `covered` of `MeasuredWork`."""
+        """Return the share of each consumer's committed offsets that valid reports cover, (M,)."""
         owner = self._series.owner[1:]
         own = (owner >= 0) & self._alive[np.arange(len(owner))[:, None], owner]
         total = np.bincount(owner[own], self._advance[own], self._alive.shape[1])

@@ -97,7 +97,9 @@ class Entry(NamedTuple):
 
 @dataclass
 class Sent:
-    """The errors reported for a sent record. The log may lack the record even without an error.
+    """Errors that the client reported for a sent record.
+
+    Even without an error, the log may lack the record.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ class Generation:
             if count is not None:
                 self.counts[topic] = count
         # If a number was never read, use the maximum. Then this member waits longer for
-        # announcements, because partitions that do not exist seem to be given up by nobody.
+        # announcements: no member announces that it gave up partitions that do not exist.
         return {topic: self.counts.get(topic, MOST_PARTITIONS) for topic in topics}
 
 

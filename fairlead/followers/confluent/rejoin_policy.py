@@ -97,14 +97,14 @@ class RejoinPolicy:
             self._at = now + self._rng.uniform(_MOVED_S, 2 * _MOVED_S)
 
     def to_take_part(self, now: float) -> bool:
-        """Whether to request a rebalance now, to take part in a round.
+        """Return whether to request a rebalance now, to take part in a round.
 
         Once True, the result stays True until `unsettle`.
         """
         return self._at is not None and now >= self._at and not self._for_plan
 
     def to_adopt(self, state: PlanState, now: float, *, lapsed: bool) -> bool:
-        """Whether to request a rebalance now for a newer or renewed plan.
+        """Return whether to request a rebalance now, because of a newer or renewed plan.
 
         Once True, the result stays True until `unsettle`.
         """

@@ -188,7 +188,7 @@ class Report:
 def would_have_saved(
     over_objective_s: float, planned_s: float, plans: int, downtime_s: float
 ) -> str:
-    """Describe how much less time partitions were behind with plans in a replay, and the cost.
+    """Describe how much less time partitions were behind in a replay with plans, and the cost.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups; start each group that gets a plan a second time, without a plan."""
+        """Start all groups, and a copy without a plan of each group that gets a plan."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:

@@ -137,7 +137,7 @@ def test_group_migrates_to_plans_and_back_member_by_member(fleet: Fleet) -> None
 
 
 def test_clients_of_both_kinds_follow_one_plan(fleet: Fleet) -> None:
-    """Whichever library the leader uses, static members of both libraries follow the plan."""
+    """Static members of both libraries follow the plan, with a leader of either library."""
     fleet.publish(fleet.plan(1, a=[0], one=[1], two=[2, 3]))
     members = {"a": fleet.join("a")}  # the first member is the leader
     settles(fleet, members, 1, a=FOUR)

@@ -153,7 +153,7 @@ def test_requested_rollback_is_made_once(
 
 
 def test_rollback_is_to_a_published_version(web: Engine, proposed: Propose) -> None:
-    """A rollback to a version that was never published is refused, whatever its state."""
+    """A rollback is refused if its target was never published: here, proposed or rejected."""
     plan = proposed()
     with pytest.raises(PlanStateError, match="version 1 is proposed: no consumer followed it"):
         act(web, wanted("rollback", plan))

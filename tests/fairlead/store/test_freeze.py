@@ -182,16 +182,11 @@ def test_freeze_outlasts_a_sender_that_hangs(store: PlanStore, function: str) ->
 
 
 @EVERYTHING
+@pytest.mark.usefixtures("long_locks")
 def test_entry_waits_for_an_uncommitted_freeze(
-    store: PlanStore,
-    approve: Plans,
-    migrated: str,
-    group: str | None,
-    monkeypatch: pytest.MonkeyPatch,
+    store: PlanStore, approve: Plans, migrated: str, group: str | None
 ) -> None:
     """A sender waits until another transaction has committed a freeze, and then sends nothing."""
-    for module in ("shared_statements", "outbox"):  # on a slow machine, five seconds may be over
-        monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     approve()
     with ThreadPoolExecutor(1) as pool:
         with transaction(store.engine) as connection:

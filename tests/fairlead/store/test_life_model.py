@@ -7,7 +7,6 @@ each operation, all stored values of the groups are compared with the model.
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -34,7 +33,6 @@ from tests.fairlead.store.life_model import (
 from tests.fixtures.plans import MakeDraft, StoreAs
 from tests.lengths import form
 from tests.logins import Login
-from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.postgres
 
@@ -208,19 +206,11 @@ def expected(model: Group) -> tuple[list[Any], dict[int, int | None]]:
     return versions, model.decisions
 
 
+@pytest.mark.usefixtures("long_locks")
 def test_database_agrees_with_the_model(
-    migrated: str,
-    draft: MakeDraft,
-    login: Login,
-    store_as: StoreAs,
-    monkeypatch: pytest.MonkeyPatch,
+    migrated: str, draft: MakeDraft, login: Login, store_as: StoreAs
 ) -> None:
     """All operations, even simultaneous ones, have the results that the model predicts."""
-    for module in (
-        "shared_statements",
-        "outbox",
-    ):  # on a slow machine, another session may hold a lock for long
-        monkeypatch.setattr(f"fairlead.store.{module}.PATIENCE", timedelta(seconds=PATIENCE_S))
     urls = {who: login("fairlead_planner") for who in PLANNERS}
     urls |= {APPROVER: login("fairlead_approver"), SUPERUSER: migrated}
     database = Database({who: store_as(url) for who, url in urls.items()}, urls, draft)

@@ -122,7 +122,7 @@ def test_a_member_is_silent_long_after_its_third_commit() -> None:
 
 
 def test_a_rarely_committed_partition_is_not_stuck_if_owners_change() -> None:
-    """A partition committed only at every eighth sample is not stuck, whoever owns it."""
+    """A partition committed only at every eighth sample is not stuck, under either owner."""
     rows = [[997 + 60 * step] * 5 + [1000 + 480 * (step // 8)] for step in range(48)]
     end = [[1000 + 60 * step] * 6 for step in range(48)]
     owner = [[0, 0, 0, 1, 1, step // 5 % 2] for step in range(48)]

@@ -60,7 +60,7 @@ SUBSCRIPTIONS = st.lists(st.sampled_from(["t", "u", "absent"]), max_size=4)
     )
 )
 def test_any_claims_lead_to_an_assignment(joined: list[tuple[list[str], bytes]]) -> None:
-    """Whatever user data members send, each partition gets one owner, and no error is raised."""
+    """With arbitrary user data, each partition gets one owner, and no error is raised."""
     members = [
         JoinedMember(f"m{number}", topics, claim) for number, (topics, claim) in enumerate(joined)
     ]

@@ -28,8 +28,8 @@ import org.slf4j.LoggerFactory;
  */
 final class BrokerReader extends LogTail {
     /**
-     * Maximum memory for plans, in bytes; half as much for rosters (members' names). Without a limit, whoever
-     * writes to the topics could fill the heap.
+     * Maximum memory for plans, in bytes; half as much for rosters (members' names). Without a limit, every
+     * user who can write to the topics could fill the heap.
      */
     private static final long MOST_BYTES = Runtime.getRuntime().maxMemory() / 8;
     /** Maximum length of a record's value, in bytes. Parsing takes up to sixteen times as much memory. */
