@@ -296,7 +296,7 @@ class _Draw:
         return replace(self.scenario, slow=slow), [self.scenario.members[member]]
 
     def surge_of_all(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Add more arrivals than all members together can process."""
+        """Raise arrivals above what all members together can process."""
         kinds = np.repeat(self.kind, self.each)
         wanted = float(self.rng.uniform(1.2, 1.6))
         factors = wanted * np.bincount(self.kind, self.speeds) / np.bincount(kinds, work)
@@ -345,7 +345,7 @@ class _Draw:
         return replace(self.scenario, crawling=crawling), [self.name(partition)]
 
     def throttled_partition(self, work: Float64) -> tuple[Scenario, list[str]] | None:
-        """Choose a random partition that every owner reads more slowly than records arrive."""
+        """Choose a random partition; each owner then reads it more slowly than records arrive."""
         partition = int(self.rng.integers(work.size))
         rates = ScenarioWorld.of(self.scenario, hours=10 / HOUR_S).rates[0]
         per_s = float(rates[partition] * self.rng.uniform(0.1, 0.6))

@@ -62,7 +62,7 @@ def owned_by(problem: Problem, owner: Int32) -> Problem:
 
 
 def one_member_gone(problem: Problem) -> Problem:
-    """Return the group after its last member has left, so that some partitions have no owner.
+    """Return the group without the last member in its list, whose partitions have no owner.
 
     Before, `sticky` had assigned all partitions.
     """

@@ -23,8 +23,8 @@ class ScenarioWorld(World):
     costs
         Cost of a record, as a multiple of the usual cost, float64 of shape (N, P).
     limits
-        Maximum number of records of each partition that can be read per second, by every owner;
-        shape (N, P); inf: no limit.
+        Maximum number of records per second that an owner can read of each partition. It is the
+        same for all owners; shape (N, P); inf: no limit.
     uncommitted
         Whether the owner of a partition does not commit it, bool of shape (N, P).
     unseen, ownerless

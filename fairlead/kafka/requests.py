@@ -37,7 +37,7 @@ _AT_ONCE: Final = 1000
 #: Seconds that a future may take beyond the time-out of its request.
 GRACE_S: Final = 5.0
 
-# Errors that mean that no broker was reached. Every request can get them.
+# Errors that mean that no broker was reached.
 _UNREACHABLE: Final = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,

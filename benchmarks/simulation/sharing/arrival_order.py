@@ -11,7 +11,7 @@ QUEUE_RECORDS = 100_000
 
 
 class ArrivalOrder(Chunks):
-    """Each member has a queue of at most 64 MiB and at most 100,000 records.
+    """Each member fetches while its queue has less than 64 MiB and fewer than 100,000 records.
 
     After a partition has been fetched to its end, each further fetch returns the records that have
     arrived since the previous fetch. All such partitions are read at the same time. Partitions that

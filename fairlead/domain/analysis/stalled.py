@@ -151,8 +151,8 @@ def throttled_partitions(habits: Habits, waits: Mask | None) -> tuple[Mask, Floa
 
     Clients divide their time evenly among partitions. So if the owner reads busier partitions to
     their end, or waits for records, the owner is not the cause: a quota or the network limits the
-    partition. Only the newest steps are used, back to the first of the last `newest_steps` steps in
-    which the partition's owner committed.
+    partition. The rule uses the last `newest_steps` steps in which the partition's owner committed,
+    and the steps without a commit before each of them.
 
     Returns
     -------

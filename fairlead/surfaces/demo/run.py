@@ -125,7 +125,7 @@ class _Demo:
         ]
 
     def _start_consumers(self) -> None:
-        """Start all groups, and a copy without a plan of each group that gets a plan."""
+        """Start all groups; for each that gets a plan, also start a copy that gets none."""
         bootstrap_servers = self._around.services.bootstrap_servers
         plan_topic = self._around.settings.kafka.plan_topic
         for group in DEMO_GROUPS:

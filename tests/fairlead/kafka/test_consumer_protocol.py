@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kafka
 def test_a_group_of_the_consumer_protocol_is_described_like_a_classic_one(
     settings: Settings, gateway: KafkaGateway, kafka_topic: Any, produce: Produce, unique_name: str
 ) -> None:
-    """Names, subscriptions, owners and offsets are complete, also with unusual member ids.
+    """Names, subscriptions, owners and offsets are complete, even if members share a client id.
 
     One member has an instance id, one a unique client id, two share a client id; a fifth reads
     another topic by a pattern. A group whose last member has left is empty, without an error.
