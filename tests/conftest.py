@@ -25,6 +25,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from filelock import FileLock
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from psycopg import sql
 from pydantic import SecretStr
 
@@ -34,6 +35,7 @@ from fairlead.sandbox.jars import kafka_classpath
 from fairlead.sandbox.plugin import compile_java, plugin_jar
 from fairlead.sandbox.postgres import Postgres
 from fairlead.settings import KafkaSettings, PostgresSettings, Settings, SparkSettings
+from fairlead.store.engine import create_store_engine
 from fairlead.store.migrate import upgrade
 from tests.cluster import KafkaCluster
 from tests.lengths import form
@@ -217,7 +219,20 @@ def _own_surroundings() -> Iterator[None]:
         patch.setenv("FAIRLEAD_CONFIG", os.devnull)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setattr("fairlead.sandbox.processes.START_TIMEOUT_S", PATIENCE_S)
+        _give_clients_time(patch)
         yield
+
+
+def _give_clients_time(patch: pytest.MonkeyPatch) -> None:
+    """Raise time limits of clients that a slow, busy machine may exceed."""
+    for client in (KafkaAdminClient, KafkaConsumer, KafkaProducer):
+        patch.setitem(client.DEFAULT_CONFIG, "bootstrap_timeout_ms", 600_000)
+    patch.setitem(KafkaAdminClient.DEFAULT_CONFIG, "request_timeout_ms", 300_000)
+    for limit in ("max_block_ms", "delivery_timeout_ms"):
+        patch.setitem(KafkaProducer.DEFAULT_CONFIG, limit, 600_000)
+    defaults = create_store_engine.__kwdefaults__
+    assert defaults is not None
+    patch.setitem(defaults, "connect_timeout_s", 60)
 
 
 @pytest.fixture(scope="session")

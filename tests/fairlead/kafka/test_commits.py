@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.admin import KafkaAdminClient
+from kafka.errors import CoordinatorNotAvailableError
 from kafka.protocol.consumer import OffsetFetchResponse
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -86,7 +87,10 @@ def test_metadata_arrives_as_stored(
         }
 
         def committed() -> bool:
-            results = admin.alter_group_offsets(unique_name, offsets).values()
+            try:
+                results = admin.alter_group_offsets(unique_name, offsets).values()
+            except CoordinatorNotAvailableError:
+                return False
             return {result.errno for result in results} == {0}
 
         eventually(committed, "the coordinator is ready")
