@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks import harness
-from benchmarks.plot_style import GREY, STYLE
+from benchmarks.plot_style import COLOURS, GREY, STYLE
 from benchmarks.simulation.churn import MemberChange
 from benchmarks.simulation.controllers import ByAssignor
 from benchmarks.simulation.loop import run
@@ -122,7 +122,7 @@ def draw(report: dict[str, Any], path: Path = PLOT) -> None:
         figure = Figure(figsize=(10, 7), layout="constrained")
         lag, moves = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         for course in report["in_charge"]:
-            style: dict[str, Any] = {"linewidth": 1.2}
+            style: dict[str, Any] = {"linewidth": 1.2, "color": COLOURS.get(course["name"])}
             if course["name"] in HISTORY:
                 dots = ":" if course["name"] == RECORDED else "--"
                 style |= {"color": GREY, "linestyle": dots, "zorder": 3}

@@ -40,11 +40,12 @@ from fairlead.simulation.world import Float64, Int32
 
 Places = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
-#: Share of a member's speed. If members that are behind have at least this share unused, the error
-#: of a predicted time may be at most `_NEAR` (share of the true time) or `_SAMPLES` (intervals
-#: between samples). Otherwise, the predicted interval must contain the true time.
+#: Share of a member's speed. If members that are behind have less than this share unused, the
+#: predicted interval must contain the true time. Otherwise, the error must be small.
 _SPARE: Final = 0.15
+#: Largest error of a predicted time, as a share of the true time.
 _NEAR: Final = 0.2
+#: Or the largest error in intervals between samples, if that is more.
 _SAMPLES: Final = 2
 _STEADY: Final = 0.05
 #: Seconds. If a group has not caught up after this time, it is regarded as never catching up.

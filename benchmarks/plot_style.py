@@ -4,6 +4,15 @@ from typing import Any, Final
 
 #: A grey that is readable on light and dark pages.
 GREY: Final = "#808080"
+#: Colours of the assignors, the same in each plot.
+COLOURS: Final = {
+    "sticky-lag-aware": "C0",
+    "lag-aware": "C1",
+    "sticky": "C2",
+    "roundrobin": "C3",
+    "fair": "C4",
+    "range": "C5",
+}
 STYLE: Final[Any] = {  # Any, since matplotlib's own type lists all settings as literals
     "text.color": GREY,
     "axes.labelcolor": GREY,

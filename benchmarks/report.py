@@ -72,7 +72,7 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and only needed here
     from matplotlib.ticker import LogFormatter  # noqa: PLC0415 - the same
 
-    from benchmarks.plot_style import GREY, STYLE  # noqa: PLC0415 - the same
+    from benchmarks.plot_style import COLOURS, GREY, STYLE  # noqa: PLC0415 - the same
 
     scenarios = [(name, list(group)) for name, group in groupby(plans, key=lambda p: p.scenario)]
     with rc_context(STYLE):
@@ -82,12 +82,11 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
             for number, plan in enumerate(group):
                 # Later markers are smaller, since several assignors may share a point.
                 size = 14 - 2 * number
-                (line,) = axis.plot(
-                    plan.moves, plan.ratio, "o", markersize=size, label=plan.assignor
-                )
+                colour, label = COLOURS[plan.assignor], plan.assignor
+                axis.plot(plan.moves, plan.ratio, "o", markersize=size, color=colour, label=label)
                 if plan.frontier:
                     moves, ratios = zip(*plan.frontier, strict=True)
-                    axis.step(moves, ratios, where="post", color=line.get_color(), linewidth=1)
+                    axis.step(moves, ratios, where="post", color=colour, linewidth=1)
             axis.set_xscale("symlog")
             axis.xaxis.set_major_formatter("{x:,.0f}")
             axis.set_yscale("log")

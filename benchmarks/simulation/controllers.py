@@ -55,7 +55,7 @@ class ScenarioMoment(Moment):
 
 @runtime_checkable
 class ReadsReports(Protocol):
-    """A controller, and whether it reads reports of work."""
+    """A controller that says whether it reads reports of work."""
 
     #: Whether the controller reads reports.
     reports: bool

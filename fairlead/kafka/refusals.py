@@ -27,7 +27,7 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Raise an error with the reason for a KafkaUnavailableError; return for all other errors.
+    """Explain a KafkaUnavailableError by another error, which is raised; ignore other errors.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Plain consumers whose broker follows plans survive random events while messages keep arriving."""
+"""Random events while plain consumers read messages from a broker that follows plans."""
 
 import random
 from collections.abc import Iterator, Mapping

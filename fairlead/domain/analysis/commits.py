@@ -60,8 +60,9 @@ class Commits(Stalls):
     #: Records of each partition that its owner consumed in each step, int64 of shape (S, P); 0 if
     #: the partition changed owners in the step, or is stuck or throttled.
     taken: Int64
-    #: Records that each member consumed in each step, float64 of shape (S, M). Not counted: records
-    #: that were read again, and partitions that changed owners, are stuck or are throttled.
+    #: Records that each member consumed in each step, float64 of shape (S, M). Not counted:
+    #: partitions that changed owners, are stuck or are throttled, and steps in which the committed
+    #: offset decreased.
     consumed: Float64
     #: Whether each member had a backlog at the end of each step, bool of shape (S, M).
     busy: Mask

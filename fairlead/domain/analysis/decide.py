@@ -2,6 +2,9 @@
 
 Belongs here: reasons for no plan, and comparing the benefit of candidates with the cost of their
 moves. Belongs elsewhere: the earlier steps (`steps`), and the rules of assignment (`assignors`).
+
+No rule remembers earlier owners. `_waits`, the spare room in `candidates`, and rollbacks
+(`fairlead.domain.regression`) limit plans that reverse each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +48,7 @@ AT_ONCE: Final = 20
 #: Seconds. How long the next plan has to wait after `AT_ONCE` recent plans. Each further plan
 #: doubles the time, so that an error of the analysis cannot cause moves all day.
 FIRST_BACKOFF_S: Final = 3600.0
-#: Seconds. A plan is recent for this long after it took effect.
+#: Seconds. A plan is recent for this long after it was published or withdrawn.
 LATELY_S: Final = 2 * 86_400.0
 
 Outcome = Literal["plan", "no change"]
@@ -186,7 +189,10 @@ def decide(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Return the reason why no candidate can become a plan; None if a candidate can."""
+    """Return the reason why no candidate can become a plan; None if a candidate can.
+
+    If all members catch up without a plan, the reason is the diagnosis with its evidence.
+    """
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
         return blocked

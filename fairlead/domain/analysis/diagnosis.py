@@ -1,13 +1,14 @@
 """Fourth step of the analysis: what is wrong with a group, with names and evidence.
 
 Belongs here: the definitions of diagnoses, their order and their sentences. Belongs elsewhere: the
-figures (`estimate`, `forecast`), and whether a plan would help (`decide`).
+figures (`estimate`, `forecast`), which partitions are stuck or throttled and which members are
+silent (`stalled`), and whether a plan would help (`decide`).
 
 `_diagnose` and `_problem` check in this order; the first definition that applies is the
 diagnosis:
 
-1. unknown: too few samples, owners are unknown, or a member commits nothing. If only a few members
-   commit nothing, and other members are behind, the diagnosis is about the other members.
+1. unknown: too few samples, owners are unknown, or a member commits nothing. If fewer than half of
+   the owners commit nothing, and partitions are behind, the diagnosis is about the other members.
 2. stuck partition: a partition's commit stays the same while other partitions are read to their
    end: those of its owner or, if it has had several owners meanwhile, those of the group.
 3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
@@ -54,8 +55,8 @@ from fairlead.domain.worst_first import SOON_S
 #: A member is slow if its capacity is below this share of the median capacity of its peers. Smaller
 #: differences are usual between machines.
 SLOW: Final = 0.7
-#: A recovering group needs no plan if its expected catch-up time is at most this multiple of the
-#: shortest possible one: a plan would save less than its moves cost.
+#: A group is recovering, not unbalanced, if its expected catch-up time is at most this multiple of
+#: the shortest possible one. Whether it gets a plan is decided in `decide`.
 EVENLY: Final = 1.35
 #: Join up to three names in a sentence.
 a_few = partial(listed, at_most=NAMED)
@@ -400,7 +401,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
     """Return the diagnosis `overloaded` if some topics get more than their readers can process.
 
     Two kinds of member sets are checked: members that share topics (reader sets), and all
-    subscribers of a topic, together with the partitions that no other member may read.
+    subscribers of a topic. The second kind is checked for the partitions that only they may read.
     """
     problem, speeds, target = basis.problem, basis.estimates.speeds, basis.rules.target_utilisation
     reader_set, of_partition = basis.estimates.peers.reader_set, basis.estimates.peers.of_partition

@@ -46,7 +46,8 @@ class Estimates:
     #: Records that wait to be read, float64 of shape (P,); 0 for partitions that are `held` or that
     #: no member subscribes to.
     backlog: Float64
-    #: Members that commit nothing, bool of shape (M,).
+    #: Members that commit nothing, or own a partition whose commit is beyond the end of its log;
+    #: bool of shape (M,).
     silent: Mask
     #: Partitions that `sticky-lag-aware` must not move, bool of shape (P,): stuck partitions,
     #: throttled partitions, and those of silent members.
@@ -105,7 +106,7 @@ def _rates(question: Question, observations: Observations, unsubscribed: Mask) -
 def _capacities(
     question: Question, observations: Observations, commits: Commits, costs: Costs
 ) -> dict[str, Capacity]:
-    """Return measured or remembered capacities by member, in cost-weighted records a second."""
+    """Return each member's capacity: reported, else measured, else remembered (cost-weighted)."""
     capacities, now = observed_capacities(observations.recent, commits), question.series.now
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)

@@ -36,7 +36,8 @@ class Forecast:
     Parameters
     ----------
     time_lag_s
-        The worst partition's time lag at the horizon, seconds.
+        The worst partition's time lag at the horizon, seconds. Partitions of silent members, and
+        stuck and throttled ones, are forecast without their backlog.
     utilisation
         Arrivals divided by capacity of the most utilised member; above 1 the member falls behind.
     loss_s

@@ -15,7 +15,8 @@ from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, r
 from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL, STEPS
 
-#: Seconds. Arrival rates and commits are evaluated over this time before the last sample.
+#: Seconds. Arrival rates and commits are evaluated over this time before the last sample, commits
+#: over all samples if a member has too few in this time.
 HISTORY_S: Final = 3600.0
 #: At least this many newest samples are used, even if they are older than `HISTORY_S`.
 LEAST_SAMPLES: Final = STEPS + 4
@@ -25,8 +26,8 @@ LEAST_SAMPLES: Final = STEPS + 4
 class Observations:
     """The samples of a group after cleaning, and what they show."""
 
-    #: All samples; gaps are interpolated, and of two samples in quick succession the first is left
-    #: out.
+    #: All samples that were read, often only an hour (`fairlead.domain.history`). Gaps are
+    #: interpolated, and of two samples in quick succession the first is left out.
     series: SampleSeries
     #: Samples of the last hour, or all samples if a member has too few commits in the last hour.
     recent: SampleSeries

@@ -1,7 +1,7 @@
 """Fairlead's assignors for kafka-python consumers that use them directly, without plans.
 
 Belongs here: kafka-python's assignor interface, and its admin client for lags. Belongs elsewhere:
-the leader's decision (`rule`), and following plans (`kafka_python`).
+the leader's decision (`rule`), and following plans (`fairlead.followers.kafka_python`).
 
 ::
 

@@ -239,8 +239,8 @@ class AgreementRound:
         """Return the seconds to wait for further announcements after the last one that was read."""
         if any(present.counts[topic] < count for topic, count in self._counts.items()):
             return INCOMPLETE_S
-        # If `range` gives a member two partitions of a topic, it gives every member at least one.
-        # All partitions were given up, so all members have announced themselves.
+        # All partitions were given up. If `range` gave one member two partitions of a topic, it
+        # gave every member at least one, so every member has announced itself by giving it up.
         return 0.0 if present.doubled else UNSURE_S
 
 

@@ -104,8 +104,7 @@ def strip_of(course: GroupHistory, changes: Sequence[Change], until: datetime | 
         ]
         for place in sorted(places[:STRIPS])
     }
-    title = "Owner of each partition over time"
-    return plots.owners_over_time(course.at, picked, title, until)
+    return plots.owners_over_time(course.at, picked, "Owner of each partition over time", until)
 
 
 def _most(
@@ -130,7 +129,8 @@ def _plot(
     """Return a list that contains a plot of the figure; it is empty if no value is known."""
     if not any(value is not None for values in series.values() for value in values):
         return []
-    rows, name = [], drawn.label + suffix
+    unit = " in records" if drawn.unit == "records" else ""  # other units are in the axis labels
+    rows, name = [], drawn.label + unit + suffix
     for line, values in series.items():
         known = [(value, when) for value, when in zip(values, at, strict=True) if value is not None]
         most, when = max(known, default=(None, None), key=lambda pair: pair[0])

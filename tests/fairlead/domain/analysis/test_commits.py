@@ -41,8 +41,8 @@ def test_records_left_by_a_commit_are_a_backlog() -> None:
 def test_records_of_the_next_commit_are_no_backlog_before_it() -> None:
     """A member is busy only at commits that leave records unread, not between commits.
 
-    In one partition of b, the commits alternate: one covers 120 of 240 records, the next covers all
-    360.
+    In one partition of b, 240 records arrive between commits. Every second commit leaves 120 of
+    them unread, and the next commit covers these and all new ones.
     """
     rows = [
         [997 + 60 * step] * 3 + [760 + 240 * (step // 4) + (240, 120)[step // 4 % 2]]

@@ -22,7 +22,7 @@ def filling(partition: int, step: int) -> int:
 
 
 def falling_behind(partition: int, step: int) -> int:
-    """Return the committed offset; half of the first four partitions' arrivals is read."""
+    """Return the committed offset; of the first four partitions, only half of each is read."""
     return 1_000_000 + step * (READ if partition < 4 else 60) - 3 * (step > 0)
 
 
