@@ -19,8 +19,8 @@ from fairlead.store.clock import check_clock
     group_name="observe",
     kinds={"kafka", "parquet"},
     changed="nothing",
-    description="Begin, committed and end offsets of each group's partitions, and its members: "
-    "names, subscriptions, current partitions.",
+    description="For each group: begin, committed and end offsets of its partitions, and the "
+    "names, subscriptions and present partitions of its members.",
 )
 def group_offsets(  # noqa: PLR0917 - Dagster's resources
     context: dg.AssetExecutionContext,

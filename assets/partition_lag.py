@@ -18,9 +18,9 @@ from fairlead.domain.policy import policy_for
     group_name="observe",
     kinds={"spark", "postgres"},
     changed="history",
-    description="Lag of each partition by the rule of KAFKA-5337, records lost, its owner, "
-    "arrival and consumption rates, time lag and status, computed in Spark; history in Postgres "
-    "(fairlead.lag_history).",
+    description="Computed in Spark for each partition: lag (by the rule of KAFKA-5337), lost "
+    "records, owner, arrival and consumption rates, time lag and status. Postgres keeps the "
+    "history (fairlead.lag_history).",
 )
 def partition_lag(
     context: dg.AssetExecutionContext,

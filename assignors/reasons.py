@@ -104,7 +104,8 @@ class _Reasons:
 
     def _relieves(self, member: int, load: float) -> str:
         above = load / self.bound - 1
-        return f"relieves {self.problem.members[member]}, {above:.1%} above the lower bound"
+        name = self.problem.members[member]
+        return f"relieves {name}, whose load is {above:.1%} above the lower bound"
 
     def _makes_room(self, member: int, partition: int) -> str:
         other = self.problem.partition_label(partition)

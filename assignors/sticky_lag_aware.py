@@ -92,7 +92,7 @@ def sticky_lag_aware(
     >>> plan.frontier
     (Spent(moves=0, highest_load=120.0), Spent(moves=1, highest_load=60.0))
     >>> plan.reasons
-    {0: 'relieves a, 100.0% above the lower bound'}
+    {0: 'relieves a, whose load is 100.0% above the lower bound'}
     """
     options.non_negative("band", band)
     options.non_negative("band_floor", band_floor)

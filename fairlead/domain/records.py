@@ -344,7 +344,8 @@ class StoredPlan:
         document = PlanDocument.from_bytes(self.document, group=self.group)
         if (document.version, document.plan_id) != (self.version, str(self.plan_id)):
             raise TamperedPlanError(
-                f"{name}: the document is of version {document.version}, plan {document.plan_id}"
+                f"{name}: its document is that of version {document.version}, plan"
+                f" {document.plan_id}"
             )
         return document
 

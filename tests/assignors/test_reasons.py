@@ -9,7 +9,7 @@ from assignors.problem import Member, Problem
 from assignors.registry import assign
 from tests.assignors.moves import moves
 
-RELIEVES: Final = re.compile(r"relieves (.*), .*% above the lower bound")
+RELIEVES: Final = re.compile(r"relieves (.*), whose load is .*% above the lower bound")
 MAKES_ROOM: Final = re.compile(r"makes room on (.*) for (.*)")
 
 

@@ -153,7 +153,7 @@ class Generation:
 
     def _become(self, share: RangeShare) -> None:
         if share is not self.share and share not in NEXT_OF_SHARE[self.share]:
-            raise AssertionError(f"{share} does not follow {self.share}")
+            raise AssertionError(f"{share} cannot be the next state after {self.share}")
         self.share = share
 
     def _check_announcement(self) -> None:

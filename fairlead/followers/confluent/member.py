@@ -336,7 +336,7 @@ class FollowingMember:
 
     def _enter(self, state: State) -> None:
         if state is not self.state and state not in TABLE[self.state]:
-            raise AssertionError(f"{state} does not follow {self.state}")
+            raise AssertionError(f"{state} cannot be the next state after {self.state}")
         self.state = state
 
     @property

@@ -130,7 +130,7 @@ def main() -> None:
         "--expensive",
         default={},
         type=json.loads,
-        help="partitions to how much longer a record takes",
+        help="JSON object: partition -> factor by which its records take longer",
     )
     parser.add_argument("--plan-topic", help="follow plans; without it: Kafka's default assignor")
     arguments = parser.parse_args()

@@ -59,9 +59,7 @@ class ByHeader:
         secret = _only(headers, self._settings.secret_name)
         expected = self._settings.secret.get_secret_value().encode()
         if not hmac.compare_digest(secret, expected):
-            raise NotProvenError(
-                f"{self._settings.secret_name} has another secret than web.header.secret"
-            )
+            raise NotProvenError(f"{self._settings.secret_name} differs from web.header.secret")
         name = _only(headers, self._settings.name)
         if b"," in name:
             raise NotProvenError(f"{self._settings.name} has several names")
