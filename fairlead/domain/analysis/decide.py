@@ -3,8 +3,8 @@
 Belongs here: reasons for no plan, and comparing the benefit of candidates with the cost of their
 moves. Belongs elsewhere: the earlier steps (`steps`), and the rules of assignment (`assignors`).
 
-No rule remembers earlier owners. `_waits`, the spare room in `candidates`, and rollbacks
-(`fairlead.domain.regression`) limit plans that reverse each other.
+No rule remembers earlier owners. `_waits`, the spare room in `candidates`, and the back-off after a
+regression (`fairlead.workflows.proposal`) limit plans that reverse each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,8 +42,8 @@ from fairlead.domain.analysis.thresholds import BETTER, NEGLIGIBLE, SAMPLES_NEED
 #: that were read before the plan.
 COMMITS_NEEDED: Final = 2
 
-#: If a group has had this many recent plans, its next plan has to wait, unless the load has risen
-#: since the last plan.
+#: If a group has had this many recent plans and withdrawals, its next plan has to wait, unless the
+#: load has risen since the last one.
 AT_ONCE: Final = 20
 #: Seconds. How long the next plan has to wait after `AT_ONCE` recent plans. Each further plan
 #: doubles the time, so that an error of the analysis cannot cause moves all day.

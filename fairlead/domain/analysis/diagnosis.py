@@ -8,12 +8,12 @@ silent (`stalled`), and whether a plan would help (`decide`).
 diagnosis:
 
 1. unknown: too few samples, owners are unknown, or a member commits nothing. If fewer than half of
-   the owners commit nothing, and partitions are behind, the diagnosis is about the other members.
+   the owners commit nothing, and a member is late, the diagnosis is about the other members.
 2. stuck partition: a partition's commit stays the same while other partitions are read to their
    end: those of its owner or, if it has had several owners meanwhile, those of the group.
 3. throttled partition: a partition falls behind while its owner keeps up with other partitions, or
    waits for records.
-4. unbalanced: a partition without an owner is behind.
+4. unbalanced: a partition without an owner is or will be behind.
 5. unknown: no member that is behind has a known capacity.
 6. hot partition: more arrives in a partition than the fastest member can process.
 7. overloaded: more arrives in some topics than all their subscribers can process at the target
