@@ -123,8 +123,8 @@ def approved_plans(
 @dg.sensor(
     minimum_interval_seconds=REPORT_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Adds later steps of plans to the asset assignment_plan: approvals and rejections, "
-    "with the person, and publications.",
+    description="Shows at the asset assignment_plan who approved or rejected a plan, and when the "
+    "plan was published.",
     **about("nothing"),
 )
 @skip_while_away

@@ -158,8 +158,8 @@ class Policy(_Rule):
     max_moves: int | None = Field(
         default=None,
         ge=0,
-        description="Maximum number of owned partitions that a plan moves. If an assignor without "
-        "this option exceeds the limit, its candidate is not chosen.",
+        description="Maximum number of owned partitions that a plan moves. Candidates that move "
+        "more are not chosen. `sticky-lag-aware` keeps to the limit.",
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
