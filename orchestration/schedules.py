@@ -1,7 +1,7 @@
 """The schedule that starts planning runs for all cohorts that are due, in as few runs as possible.
 
-A cohort (groups that are planned together) is due unless it was planned within the cadence that its
-policy sets. The setting `planning.schedule` is the schedule's cron expression.
+A cohort (groups that are planned together) is due unless it was planned in the present interval of
+its cadence (`fairlead.domain.cohorts`). The setting `planning.schedule` is the schedule's cron expression.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Texts about reported work: the time per record, and how busy consumers are.
 
-Belongs here: texts for a partition and for a group. Belongs elsewhere: computing the figures
+Belongs here: texts for a partition and for a group, and the median of a topic's partitions. Belongs
+elsewhere: computing the figures of partitions and consumers
 (`fairlead.domain.analysis.reported_work`), and the sentences of a diagnosis
 (`fairlead.domain.analysis.work_words`).
 """

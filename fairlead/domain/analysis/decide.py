@@ -126,9 +126,9 @@ def decide(
     assignors, options
         Assignors whose candidates may become the plan, in order of preference, and their options.
     choose
-        `first`: the candidate of the first assignor that does not fail. `best`: the candidate with
-        the least time lag at the horizon; among equals, with the least rack traffic, then the
-        lowest utilisation, then the fewest moves.
+        `first`: the first candidate, in the order of the assignors, that moves no more than
+        `max_moves`. `best`: the candidate with the least time lag at the horizon; among equals,
+        with the least rack traffic, then the lowest utilisation, then the fewest moves.
     compare
         Whether to compute candidates even if no plan is needed.
 
@@ -149,7 +149,7 @@ def decide(
     no                                               all                         worth it
     yes                 yes                          those without moves, or     it gives an owner
                                                      all if each has moves       to each partition
-    yes                 no             yes           those within the objective  it saves enough
+    yes                 no             yes           all                         it saves enough
     yes                 no             no            none                        never
     ==================  =============  ============  ==========================  ==================
     """

@@ -20,7 +20,7 @@ diagnosis:
    utilisation, or in partitions that are too large for any distribution to fit.
 8. slow member: a member's measured capacity is below `SLOW` times the median of its peers.
 9. recovering: every member catches up, and no other assignment would be much faster.
-10. unknown: each member gets more than its capacity, but may be faster than is known.
+10. unknown: each member gets at least its capacity, but may be faster than is known.
 11. unbalanced: in all other cases in which a member is forecast to exceed the objective.
 12. recovering: over the objective now, and within it at the horizon.
 13. healthy: within the objective now and at the horizon.

@@ -1,8 +1,8 @@
 """The analysis of a group in five steps: read, estimate, forecast, diagnose, decide.
 
-Belongs here: calling the first four steps, each with the results of the steps before it. Belongs
-elsewhere: what a step computes (`read`, `estimate`, `forecast`, `diagnosis`), and the decision
-(`decide`).
+Belongs here: calling the first four steps, each with the results of the steps before it, and which
+members are late (forecast to exceed the objective). Belongs elsewhere: what a step computes
+(`read`, `estimate`, `forecast`, `diagnosis`), and the decision (`decide`).
 """
 
 from dataclasses import dataclass
