@@ -1,7 +1,8 @@
 """The schedule that starts planning runs for all cohorts that are due, in as few runs as possible.
 
 A cohort (groups that are planned together) is due unless it was planned in the present interval of
-its cadence (`fairlead.domain.cohorts`). The setting `planning.schedule` is the schedule's cron expression.
+its cadence (`fairlead.domain.cohorts`). The setting `planning.schedule` is the schedule's cron
+expression.
 """
 
 from collections.abc import Sequence
