@@ -26,8 +26,8 @@ def build_planning_schedule(
         job=planning,
         cron_schedule=cron_schedule or at_loading()[0].schedule,
         name="planning_schedule",
-        description="Plans all cohorts in a single run, except those that were planned within the "
-        "cadence of their policy.",
+        description="Plans all cohorts, in as few runs as possible, except those that were planned "
+        "in the present interval of their cadence.",
         **about("consumers"),
     )(_due_cohorts)
 

@@ -1,4 +1,4 @@
-"""How long samples are kept, and how much history an analysis uses."""
+"""Which samples are thinned out, and how much history an analysis uses."""
 
 from datetime import timedelta
 from typing import Final

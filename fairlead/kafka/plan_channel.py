@@ -1,8 +1,8 @@
 """Writing to a partition of the plan topic; a new writer fences the previous one.
 
 Belongs here: the transactional producer of a partition, and finding out which record of a batch the
-broker rejects. Belongs elsewhere: making the records, and the lock that writers take first
-(`fairlead.workflows.delivery`).
+broker rejects. Belongs elsewhere: making the records (`fairlead.workflows.delivery`), and the lock
+that writers take first (`fairlead.store.outbox`).
 
 All writers of a partition share a transactional id, so the broker fences earlier producers.
 """

@@ -1,7 +1,8 @@
 """The warm Spark of a state directory: a Spark Connect server on this machine.
 
-Belongs here: the server's properties, process and log. Belongs elsewhere: how a run finds the
-server (`fairlead.spark.warm`) or opens a session on it (`fairlead.spark.session`).
+Belongs here: the server's properties, process and log, and whether a run uses the server. Belongs
+elsewhere: the file by which processes find it (`fairlead.spark.warm`), and sessions
+(`fairlead.spark.session`).
 
 The server keeps no state. If it ends, Dagster repeats the steps that were running on it.
 """

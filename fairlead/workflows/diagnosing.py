@@ -1,7 +1,8 @@
 """Diagnoses of the groups that were just sampled, and requests for plans.
 
-Belongs here: analysing groups between planning runs, from samples. Belongs elsewhere: the analysis
-(`fairlead.domain.analysis`), storing findings (`fairlead.store`), and starting runs.
+Belongs here: analysing groups between planning runs, from samples and without Spark. Belongs
+elsewhere: the analysis (`fairlead.domain.analysis`), storing findings (`fairlead.store`), and
+starting runs.
 """
 
 import logging

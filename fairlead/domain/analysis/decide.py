@@ -348,7 +348,7 @@ def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> boo
 
 
 def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
-    """Return whether a candidate is worth its moves, and why."""
+    """Return whether a candidate is worth its moves, and why; `candidates` compares parts of it."""
     rules, kept = analysis.rules, analysis.kept
     planned, owner = candidate.forecast, candidate.assignment.owner
     what = (

@@ -26,8 +26,9 @@ LEAST_SAMPLES: Final = STEPS + 4
 class Observations:
     """The samples of a group after cleaning, and what they show."""
 
-    #: All samples that were read, often only an hour (`fairlead.domain.history`). Gaps are
-    #: interpolated, and of two samples in quick succession the first is left out.
+    #: All samples that were read, often only an hour (`fairlead.domain.history`). If a partition is
+    #: missing in a single sample, its offsets are interpolated. A time without samples becomes one
+    #: long step. Of two samples in quick succession, the first is left out.
     series: SampleSeries
     #: Samples of the last hour, or all samples if a member has too few commits in the last hour.
     recent: SampleSeries

@@ -3,9 +3,9 @@
 Belongs here: names, units and help of the metrics. Belongs elsewhere: reading the figures
 (`fairlead.store.monitoring`), and the text formats (prometheus_client).
 
-Ten thousand groups have about 150,000 series. Most metrics have one series per group. Only metrics
-of reported work have more: a series per consumer, and one for each of the partitions whose records
-take longest.
+Ten thousand groups have about 150,000 series. Most metrics have one series per group, or one per
+group and status or state. Metrics of reported work have a series per consumer, and one for each of
+the partitions whose records take longest.
 """
 
 import logging
