@@ -45,7 +45,7 @@ Mask = npt.NDArray[np.bool_]
 _SPARE: Final = 0.15
 #: Largest error of a predicted time, as a share of the true time.
 _NEAR: Final = 0.2
-#: Or the largest error in intervals between samples, if that is more.
+#: This many intervals between samples are always allowed as an error.
 _SAMPLES: Final = 2
 _STEADY: Final = 0.05
 #: Seconds. If a group has not caught up after this time, it is regarded as never catching up.

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 #: A grey that is readable on light and dark pages.
 GREY: Final = "#808080"
-#: Colours of the assignors, the same in each plot.
+#: Colours of the assignors in docs/pareto.svg and docs/backtest.svg.
 COLOURS: Final = {
     "sticky-lag-aware": "C0",
     "lag-aware": "C1",

@@ -82,11 +82,11 @@ def draw(plans: list[Plan], path: Path = PLOT) -> None:
             for number, plan in enumerate(group):
                 # Later markers are smaller, since several assignors may share a point.
                 size = 14 - 2 * number
-                colour, label = COLOURS[plan.assignor], plan.assignor
-                axis.plot(plan.moves, plan.ratio, "o", markersize=size, color=colour, label=label)
+                style = {"color": COLOURS.get(plan.assignor), "label": plan.assignor}
+                (line,) = axis.plot(plan.moves, plan.ratio, "o", markersize=size, **style)
                 if plan.frontier:
                     moves, ratios = zip(*plan.frontier, strict=True)
-                    axis.step(moves, ratios, where="post", color=colour, linewidth=1)
+                    axis.step(moves, ratios, where="post", color=line.get_color(), linewidth=1)
             axis.set_xscale("symlog")
             axis.xaxis.set_major_formatter("{x:,.0f}")
             axis.set_yscale("log")

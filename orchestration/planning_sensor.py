@@ -1,7 +1,7 @@
 """The sensor that starts a planning run for groups that need a plan, or are due for a decision.
 
-A group is due if it has no decision in the present interval of its cadence, counted from midnight
-UTC (`fairlead.domain.cohorts.overdue`).
+A group is due if it has no decision in the present interval of its cohort's cadence
+(`fairlead.domain.cohorts.overdue`).
 
 Belongs here: the sensor, its conditions, and its skip reasons. Belongs elsewhere: sampling
 (`samples`), which groups need a plan (`fairlead.workflows.diagnosing`), which requests have been

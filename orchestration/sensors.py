@@ -123,8 +123,8 @@ def approved_plans(
 @dg.sensor(
     minimum_interval_seconds=REPORT_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Shows at the asset assignment_plan who approved or rejected a plan, and when the "
-    "plan was published.",
+    description="Shows each later step of a plan (approved, rejected, published, withdrawn and so "
+    "on) at the asset assignment_plan, with time and person.",
     **about("nothing"),
 )
 @skip_while_away

@@ -211,7 +211,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings() -> Iterator[None]:
-    """Hide the developer's settings file and FAIRLEAD_ variables from the tests."""
+    """Hide the developer's settings from the tests, and raise time limits for slow machines."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("FAIRLEAD_")]:
             if name != "FAIRLEAD_CACHE_DIR":

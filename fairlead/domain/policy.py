@@ -159,7 +159,7 @@ class Policy(_Rule):
         default=None,
         ge=0,
         description="Maximum number of owned partitions that a plan moves. Candidates that move "
-        "more are not chosen. `sticky-lag-aware` keeps to the limit.",
+        "more are not chosen. `sticky` and `sticky-lag-aware` keep to the limit.",
     )
     options: dict[str, dict[str, Any]] = Field(
         default_factory=dict,

@@ -320,7 +320,10 @@ class _Replay:
         return time_lag_s * self.free
 
     def became(self, time_lag_s: Float64) -> Float64:
-        """Return the seconds by which each partition exceeds the objective more after a replay."""
+        """Return by how many seconds each partition's excess over the objective grows.
+
+        `time_lag_s` are the time lags at the start and the end of a replay.
+        """
         increase: Float64 = np.diff(_excess(time_lag_s, self.objective_s), axis=0)[0]
         return increase
 

@@ -27,7 +27,7 @@ _OTHER_HOST: Final = frozenset({62, 64})
 
 
 def raise_if_refused(error: BaseException | None, settings: KafkaSettings) -> None:
-    """Explain a KafkaUnavailableError by another error, which is raised; ignore other errors.
+    """If the error is a KafkaUnavailableError, raise an error that explains it; otherwise return.
 
     Raises
     ------

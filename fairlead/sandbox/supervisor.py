@@ -37,6 +37,7 @@ _LONGEST_WAIT_S: Final = 60.0
 _STEADY_S: Final = 60.0
 #: `wait_ready` raises an error if a part has ended this number of times and is not ready.
 _TRIES: Final = 3
+#: Seconds to wait for a part's answer over HTTP. Meanwhile no other part is checked.
 _ANSWER_S: Final = 10.0
 _LAST_LINES: Final = 10
 #: Width of the first column of the log, the name of a part: the length of the longest name.

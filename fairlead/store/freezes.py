@@ -1,8 +1,8 @@
 """Frozen groups: while a group is frozen, no new version of its plan is sent.
 
 Belongs here: freezing, unfreezing, the present freezes, and which plans they hold back. The trigger
-of `migrations/sql/freeze.sql` enforces the same rule: it refuses the outbox entry of a frozen
-group's new version. A change of the rule concerns both.
+`frozen` in `migrations/sql/freeze.sql` enforces the same rule, by refusing the outbox entry of a
+frozen group's new version: if you change one, change the other.
 """
 
 from collections.abc import Iterable

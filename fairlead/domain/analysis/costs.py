@@ -149,7 +149,7 @@ class Costs:
             first, end = problem.topic_offsets[places[topic] :][:2] if topic in places else (0, 0)
             for partition, (cost, error, seen) in partitions.items():
                 if not (_LEAST <= cost <= _MOST and _LEAST <= error <= _MOST):
-                    raise ValueError(f"costs.{topic}.{partition}: impossible: {cost} +- {error}")
+                    raise ValueError(f"costs.{topic}.{partition}: out of range: {cost}, {error}")
                 if 0 <= int(partition) < end - first and now - WEEK_S <= seen:
                     place = first + int(partition)
                     estimate[place], deviation[place], at[place] = cost, error, min(seen, now)

@@ -3,8 +3,8 @@
 Belongs here: reasons for no plan, and comparing the benefit of candidates with the cost of their
 moves. Belongs elsewhere: the earlier steps (`steps`), and the rules of assignment (`assignors`).
 
-No rule remembers earlier owners. `_waits`, the spare room in `candidates`, and the back-off after a
-regression (`fairlead.workflows.proposal`) limit plans that reverse each other.
+No rule forbids moves back to an earlier owner. `_waits`, the spare room in `candidates`, and the
+back-off after a regression (`fairlead.workflows.proposal`) limit such moves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -150,7 +150,7 @@ def decide(
     yes                 yes                          those without moves, or     it gives an owner
                                                      all if each has moves       to each partition
     yes                 no             yes           all                         it saves enough
-    yes                 no             no            none                        never
+    yes                 no             no            none; all if `compare`      never
     ==================  =============  ============  ==========================  ==================
     """
     analysis = analyse(question)
@@ -191,7 +191,8 @@ def decide(
 def _hold(analysis: Analysis) -> str | None:
     """Return the reason why no candidate can become a plan; None if a candidate can.
 
-    If all members catch up without a plan, the reason is the diagnosis with its evidence.
+    If no member will exceed the objective, or all catch up without a plan about as soon as with the
+    best one, the reason is the diagnosis with its evidence.
     """
     diagnosis, blocked = analysis.diagnosis, _blocked(analysis)
     if blocked is not None:
@@ -348,7 +349,10 @@ def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> boo
 
 
 def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
-    """Return whether a candidate is worth its moves, and why; `candidates` compares parts of it."""
+    """Return whether a candidate is worth its moves, and why.
+
+    `candidates._pays` compares benefit and moves in the same way for each reader set.
+    """
     rules, kept = analysis.rules, analysis.kept
     planned, owner = candidate.forecast, candidate.assignment.owner
     what = (

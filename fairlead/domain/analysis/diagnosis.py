@@ -426,7 +426,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         whole = ""
         if loads.sum() < target * most.sum():
             up_to = loads.max() / speeds.at_most[of_set].max()
-            whole = f", a single partition needs up to {up_to:.0%} of a member's capacity"
+            whole = f", in partitions of which the largest needs {up_to:.0%} of a member"
         surely = "at most " if most.sum() > speeds.per_s[of_set].sum() else ""
         return Diagnosis(
             "overloaded",

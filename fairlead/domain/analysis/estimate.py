@@ -106,7 +106,11 @@ def _rates(question: Question, observations: Observations, unsubscribed: Mask) -
 def _capacities(
     question: Question, observations: Observations, commits: Commits, costs: Costs
 ) -> dict[str, Capacity]:
-    """Return each member's capacity: reported, else measured, else remembered (cost-weighted)."""
+    """Return capacities by member, in cost-weighted records a second.
+
+    They are reported, else measured, else remembered; a higher lower bound found later replaces
+    them.
+    """
     capacities, now = observed_capacities(observations.recent, commits), question.series.now
     if observations.work is not None:
         per_s = observations.work.speeds(costs.value)

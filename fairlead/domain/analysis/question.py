@@ -30,8 +30,8 @@ class Question:
     costs: CostRows = field(default_factory=dict)
     #: Whether remembered values were invalid and so were ignored. The diagnosis then mentions this.
     forgotten: bool = False
-    #: Times at which the last `MOST_PLANS` plans took effect (were published or withdrawn), seconds
-    #: since the epoch, ascending.
+    #: Times of the newest `MOST_PLANS` publications and withdrawals, seconds since the epoch,
+    #: ascending.
     changes: Sequence[float] = ()
     #: Whether the consumers stop reading all their partitions in each rebalance (eager protocol),
     #: not only those that move.

@@ -60,8 +60,8 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigurationError("PlanConsumer: group.id is missing; plans are for groups")
     if settings.get("group.instance.id"):
         raise ConfigurationError(
-            "PlanConsumer: group.instance.id is not supported, because the restart of a static "
-            "member causes no rebalance, which followers need. Set only client.id"
+            "PlanConsumer: group.instance.id is not supported: members agree on a plan in a "
+            "rebalance, and the restart of a static member causes none. Set only client.id"
         )
     strategy = settings.setdefault("partition.assignment.strategy", "range")
     if strategy != "range":

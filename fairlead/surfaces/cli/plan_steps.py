@@ -115,7 +115,7 @@ def publish(group: Group, *, as_json: Json = False) -> None:
         sent = next((result for result in results if result.published), None)
         followed, held_up = _adoption(store, group, kafka) if sent else (None, ())
     for answer in answers.values():
-        say(f"{group}: a person requested this on a web page: {answer}", err=True)
+        say(f"{group}: a request from a web page: {answer}", err=True)
     for result in results:
         if result.refused or result.waits:
             again = "; the planner tries again automatically" if result.waits else ""
