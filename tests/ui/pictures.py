@@ -9,7 +9,7 @@ import shutil
 import sys
 from typing import Final
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Page, expect
 
 from fairlead.surfaces.demo.scenario import PAYMENTS
 from fairlead.surfaces.links import asset_url, lineage_url
@@ -22,6 +22,9 @@ FROM_TESTS: Final = ("act-approve", "act-frozen")
 DAGSTER: Final = f"http://127.0.0.1:{DAGSTER_PORT}"
 PAGES: Final = f"http://127.0.0.1:{PAGES_PORT}"
 GROUP: Final = PAYMENTS.name
+#: Space below the last element of a picture, in pixels.
+MARGIN: Final = 24
+SHOWS_MS: Final = 600_000
 
 
 def asset_page(asset: str) -> str:
@@ -33,6 +36,17 @@ def take(page: Page, name: str) -> None:
     """Take a picture of the visible part of a page."""
     page.wait_for_timeout(2_000)  # clock: Dagster's pages are animated for a moment
     page.screenshot(path=PICTURES / f"{name}.png")
+
+
+def take_part(page: Page, name: str, first: str, last: str) -> None:
+    """Take a picture from the top of one element to the bottom of another (CSS selectors)."""
+    page.evaluate("scrollTo(0, 0)")  # boxes are relative to the visible part
+    top, bottom = (page.locator(selector).first.bounding_box() for selector in (first, last))
+    assert top is not None
+    assert bottom is not None
+    height = bottom["y"] + bottom["height"] + MARGIN - top["y"]
+    clip: FloatRect = {"x": 0, "y": top["y"], "width": WIDTH, "height": height}
+    page.screenshot(path=PICTURES / f"{name}.png", full_page=True, clip=clip)
 
 
 def plan(page: Page) -> None:
@@ -51,7 +65,7 @@ def plan(page: Page) -> None:
     take(page, "assignment_plan")
     review.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(GROUP)
-    take(page, "review")
+    take_part(page, "review", "body", "#risks")
     page.goto(asset_page("assignment_plan"))
     page.locator('a[href*="/jobs/approve/playground"]').first.click()
     editor = page.locator(".CodeMirror").first
@@ -75,13 +89,13 @@ def follow(page: Page) -> None:
         if followed.count():
             break
     take(page, "plan_adoption")
+    page.wait_for_timeout(SHOWS_MS)  # clock: the plots show some time with the new owners
     page.goto(PAGES)
-    take(page, "why-groups")
+    take_part(page, "why-groups", "body", "table")
     page.get_by_role("link", name=GROUP, exact=True).click()
-    page.get_by_role("link", name="Owners", exact=True).click()
-    take(page, "why-owners")
+    take_part(page, "why-owners", "#owners", "#owners")
     page.get_by_role("region", name="Changes of owners").get_by_role("link").first.click()
-    take(page, "why-partition")
+    take_part(page, "why-partition", "#partition", "#partition")
 
 
 def main() -> int:
