@@ -21,8 +21,8 @@ from fairlead.domain.policy import policy_for
     kinds={"spark", "parquet"},
     changed="nothing",
     description="Analyses each group from its samples, in Spark: its diagnosis, how far behind it "
-    "will be, and whether a plan is worth its cost. Computes a verified candidate of each assignor "
-    "of the policy, and its forecast.",
+    "will be, and whether a plan is worth its cost. With each assignor of the policy, computes a "
+    "candidate assignment, verifies it and forecasts its effect.",
 )
 def candidate_plans(
     context: dg.AssetExecutionContext,

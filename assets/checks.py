@@ -27,8 +27,8 @@ from fairlead.workflows.differences import differences
 
 @dg.asset_check(
     asset=group_offsets,
-    description="Every group of the snapshot could be read. Groups that could not be read do not "
-    "stop the others.",
+    description="Passes if every group of the snapshot could be read. If a group could not be "
+    "read, the run continues with the others.",
 )
 def every_group_was_read(
     context: dg.AssetCheckExecutionContext, spark: SparkResource
@@ -74,8 +74,8 @@ def every_partition_has_one_owner(
 @dg.asset_check(
     asset=published_plan,
     blocking=True,
-    description="The newest record of each group in the plan topic agrees with the database: the "
-    "published version with its lease, or its withdrawal.",
+    description="The newest record of each group in the plan topic is the one that the database "
+    "expects: the published version with its lease, or its withdrawal.",
 )
 def the_topic_agrees(
     context: dg.AssetCheckExecutionContext,

@@ -19,7 +19,7 @@ class AdoptionConfig(dg.Config):
 
     wait_s: float = Field(
         default=PATIENCE_S,
-        description="Seconds. How long to check again while a new plan is not followed completely.",
+        description="Maximum seconds of repeated checks while a new plan is not fully followed.",
     )
 
 
@@ -28,8 +28,8 @@ class AdoptionConfig(dg.Config):
     group_name="act",
     kinds={"kafka", "postgres"},
     changed="consumers",
-    description="Makes brokers that assign follow published plans, reads each group's live "
-    "assignment, and stores the share of partitions with their planned owner.",
+    description="Triggers rebalances in groups whose brokers follow plans, reads each group's live "
+    "assignment, and stores the share of partitions that their planned owner has.",
 )
 def plan_adoption(
     context: dg.AssetExecutionContext,

@@ -28,7 +28,7 @@ class ScopeConfig(dg.Config):
     only: dict[str, list[str]] = Field(
         default_factory=dict,
         description="Maps each cohort to the groups that the run covers; an empty list means all "
-        "groups of the cohort. By default, the run covers all groups of its partitions.",
+        "groups of the cohort. By default, the run covers all groups of its cohorts.",
     )
 
 

@@ -28,4 +28,4 @@ def non_negative(name: str, value: Any) -> None:
     """Raise an error unless the value is a finite number, 0 or more."""
     number = not isinstance(value, bool) and isinstance(value, int | float)
     if not number or not 0 <= value <= sys.float_info.max:
-        raise InvalidProblemError(f"options.{name}: {value!r} is not a number from 0")
+        raise InvalidProblemError(f"options.{name}: {value!r} is not a number of at least 0")

@@ -100,7 +100,7 @@ class _Reasons:
         gained = np.flatnonzero((self.owner == origin) & (self.problem.owner != origin))
         if gained.size:
             return self._makes_room(origin, int(gained[self.weights[gained].argmax()]))
-        return f"leaves {self.problem.members[origin]} in an exchange among several members"
+        return f"leaves {self.problem.members[origin]}, in an exchange among several members"
 
     def _relieves(self, member: int, load: float) -> str:
         above = load / self.bound - 1

@@ -77,7 +77,7 @@ def decode(data: bytes) -> UserData:
     if generation is not None and generation < _NO_GENERATION:
         raise InvalidProblemError(f"user data: {generation} is not a generation")
     if not reader.at_end():
-        raise InvalidProblemError("user data: has bytes after its end")
+        raise InvalidProblemError("user data: has bytes after the last field")
     return UserData(owned, generation)
 
 

@@ -178,7 +178,7 @@ class PlanningSettings(_Section):
     again: timedelta = Field(
         default=timedelta(minutes=10),
         gt=timedelta(0),
-        description="Time after a decision until a group that still needs a plan is planned again.",
+        description="If a group still needs a plan, it is planned again after this time.",
     )
 
 
@@ -188,7 +188,7 @@ class SparkSettings(_Section):
     master: str = Field(
         default=ANYWHERE,
         description="Master URL of Spark. `auto` uses the Spark that `fairlead spark up` keeps "
-        "running on this machine, otherwise local[*].",
+        "running on this machine or, if there is none, local[*].",
     )
     properties: dict[str, str] = Field(
         default_factory=dict,
@@ -217,7 +217,7 @@ class WebSettings(_Section):
         default=None, description="Identify people by a signed token."
     )
     header: HeaderSettings | None = Field(
-        default=None, description="Identify people by a header with a shared secret."
+        default=None, description="Identify people by a header; another has a secret."
     )
     approvers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("*",),

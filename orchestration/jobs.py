@@ -23,7 +23,7 @@ planning = dg.define_asset_job(
     "planning",
     selection=dg.AssetSelection.assets(*STEPS),
     description="Analyse groups, measure lag, store a plan or 'no change', publish what "
-    "the policy approves, and record its adherence.",
+    "the policy approves, and record how far it is followed.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )

@@ -33,7 +33,7 @@ class GroupConfig(dg.Config):
 class VersionConfig(GroupConfig):
     """A version of a group's plan, and the reason for the step."""
 
-    version: int = Field(description="The version of its plan.")
+    version: int = Field(description="The version of the group's plan.")
 
 
 class ApprovalConfig(VersionConfig):

@@ -45,9 +45,9 @@ _LONGEST: Final = 500
     job=planning,
     minimum_interval_seconds=ticks_of(at_loading()[1]),
     default_status=dg.DefaultSensorStatus.STOPPED,
-    description="Plans the groups that need a plan, in one run: groups for which a sample found "
-    "that a plan is worth its cost, and groups that are due by their policy's cadence. Waits while "
-    "a planning run is under way.",
+    description="Starts a planning run for groups that need a plan: a sample has shown that a plan "
+    "is worth its cost, or they are due by their cohort's cadence. Waits while another planning "
+    "run is under way.",
     **about("consumers"),
 )
 @skip_while_away

@@ -70,7 +70,7 @@ def sample() -> None:
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Samples the offsets and owners of all planned groups, as often as sampling.every "
     "and sampling.share allow: rates, capacities and diagnoses come from these samples. If "
-    "sampling takes too long for a sensor, starts the job `sample`, which does it.",
+    "sampling takes too long for a sensor, the job `sample` does it instead.",
     **about("history"),
 )
 @skip_while_away

@@ -41,9 +41,9 @@ _MOST_EVENTS: Final = 50
 @dg.sensor(
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Adds a partition for each new cohort of consumer groups and removes those whose "
-    "groups are gone. Nothing is removed while a run is under way: runs read their range again at "
-    "each step.",
+    description="Adds a Dagster partition for each new cohort of consumer groups, and removes the "
+    "Dagster partitions of cohorts whose groups are gone. Removes none while a run is under way, "
+    "because each step of a run looks its partitions up again.",
     **about("partitions"),
 )
 @skip_while_away
@@ -74,9 +74,9 @@ def group_discovery(
     job=adoption,
     minimum_interval_seconds=RECONCILE_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Reconciles the plan topic with the database, in the tick itself: publishes "
-    "approved plans, renews leases, carries out requests from pages, completes interrupted "
-    "publications. Starts the job adoption for groups with a new plan.",
+    description="Reconciles the plan topic with the database, without a run: publishes approved "
+    "plans, renews leases, carries out requests from web pages, completes interrupted "
+    "publications. For groups with a new plan, starts the job `adoption`.",
     **about("consumers"),
 )
 @skip_while_away

@@ -56,7 +56,7 @@ def _scraped_every_ten_minutes() -> Scene:
     Right(
         "Commits beyond an end that was read earlier are those of a group that keeps up.",
         "healthy",
-        never=("earlier log", "stuck"),
+        never=("created again", "stuck"),
     ),
 )
 def _negative_lag() -> Scene:

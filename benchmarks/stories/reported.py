@@ -60,7 +60,7 @@ def _replays_after_rebalances() -> Scene:
     Right(
         "The commits follow the new log to its end in every sample since.",
         "healthy",
-        never=("stuck", "earlier log"),
+        never=("stuck", "created again"),
     ),
 )
 def _topic_made_again() -> Scene:

@@ -205,9 +205,9 @@ class SampleFiles:
         except FileNotFoundError:
             return
         except OSError as error:
-            _log.warning("%s. It cannot be moved to %s/damaged: %s", what, self.root, error)
+            _log.warning("%s. The file cannot be moved to %s/damaged: %s", what, self.root, error)
             return
-        _log.warning("%s. It was moved to %s/damaged; other samples are used", what, self.root)
+        _log.warning("%s. Moved to %s/damaged; other samples are used", what, self.root)
 
     def _list(self, folder: str) -> list[fs.FileInfo]:
         path = f"{self.root}/{folder}".rstrip("/")

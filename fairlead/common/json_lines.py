@@ -118,7 +118,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise InvalidProblemError(f"not JSON: {name} is not a JSON number")
+    raise InvalidProblemError(f"not JSON: JSON has no number {name}")
 
 
 def check_keys(

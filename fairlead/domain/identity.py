@@ -86,10 +86,10 @@ class HeaderSettings(_Proof):
     """Proof by two headers: one with the person's name, and one with the proxy's secret."""
 
     name: HeaderName = Field(
-        default="X-Forwarded-Email", description="The header that names a person."
+        default="X-Forwarded-Email", description="The header with the sender's name."
     )
     secret_name: HeaderName = Field(
-        default="X-Fairlead-Secret", description="The header with the secret."
+        default="X-Fairlead-Secret", description="The header in which the proxy sends its secret."
     )
     secret: Annotated[SecretStr, AfterValidator(_long_enough)] = Field(
         description="Secret that only the proxy and this server know."
@@ -98,7 +98,7 @@ class HeaderSettings(_Proof):
     @model_validator(mode="after")
     def _two_headers(self) -> Self:
         if self.name.casefold() == self.secret_name.casefold():
-            raise WrongAt("one header cannot be both the name and the secret", "secret_name")
+            raise WrongAt("the name and the secret must be in different headers", "secret_name")
         return self
 
 

@@ -72,7 +72,7 @@ class Approval(_Rule):
     """Conditions for automatic approval. If `automatic` is false, a person approves each plan."""
 
     automatic: bool = False
-    max_moves: int | None = Field(default=None, ge=0, description="Maximum number of moves.")
+    max_moves: int | None = Field(default=None, ge=0, description="Maximum moves of a plan.")
     min_improvement: float = Field(
         default=0.0,
         ge=0.0,
@@ -81,7 +81,7 @@ class Approval(_Rule):
     )
     forbidden_statuses: tuple[Status, ...] = Field(
         default=("STOP", "DATA_LOSS"),
-        description="Statuses that no partition of the group may have.",
+        description="If a partition has one of these statuses, a person must approve.",
     )
     hours: tuple[Annotated[str, AfterValidator(_checked_hours)], ...] = Field(
         default=(),
@@ -103,7 +103,7 @@ class RackPrice(_Rule):
         default=1.0,
         ge=0.0,
         description="Minimum daily saving of a plan that only reduces traffic between racks, in "
-        "the same currency.",
+        "the currency of `price_per_gb`.",
     )
 
 
@@ -152,7 +152,7 @@ class Policy(_Rule):
         default="prefer",
         description="How traffic between racks counts, if consumers set client.rack. With prefer, "
         "the plan with the least traffic is chosen among equally good plans. A plan that only "
-        "reduces traffic must save a tenth of what the group reads or, with a price, "
+        "reduces traffic must save at least a tenth of what the group reads or, if a price is set, "
         "`least_saving_per_day`. With ignore, traffic does not count.",
     )
     max_moves: int | None = Field(
@@ -175,13 +175,13 @@ class Policy(_Rule):
     )
     cooldown: Duration | None = Field(
         default=None,
-        description="How long a group gets no new plan after a plan was published or withdrawn, "
-        "unless a partition lacks an owner.",
+        description="Time without a new plan after a plan was published or withdrawn. Partitions "
+        "without an owner get one earlier.",
     )
     auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(
         default="earliest",
         description="The consumers' auto.offset.reset: earliest, latest, none or by_duration:PT1H. "
-        "The lag of a partition without a commit is 0 with latest, else its whole log.",
+        "With latest, a partition without a commit has no lag; otherwise its lag is the whole log.",
     )
     expires_after: Duration | None = Field(
         default=None,
@@ -190,9 +190,9 @@ class Policy(_Rule):
     )
     four_eyes: FourEyes | None = Field(
         default=None,
-        description="Whether a person other than the proposer must approve. database: with "
-        "another database login. proxy: with another database login, or two people on web pages, "
-        "whom the proxy names.",
+        description="Whether a person other than the proposer must approve. With database, the "
+        "database login must differ. With proxy, instead, two people may approve on web pages, "
+        "where the proxy in front names them.",
     )
     shadow: bool = Field(
         default=False,
@@ -215,8 +215,8 @@ class Policy(_Rule):
         """Convert false to None. Refuse true, which does not say whose names to compare."""
         if value is True or value in ("true", "True"):
             raise ValueError(
-                'must be "database", which compares logins, or "proxy", which compares the people '
-                "named by the proxy in front of the pages"
+                'must be "database" (people with different database logins) or "proxy" (also '
+                "people whom the proxy in front of the web pages names)"
             )
         return None if value is False else value
 

@@ -331,7 +331,7 @@ class CompactedTopic:
                 if not unknown or time.monotonic() >= deadline:
                     raise self._failure(error, "cannot be described") from error
             except TimeoutError as error:
-                raise KafkaUnavailableError(f"Topic {self.name}: not described in time") from error
+                raise KafkaUnavailableError(f"Topic {self.name}: no answer in time") from error
             time.sleep(POLL_S)
 
     def _check(self, brokers: int) -> None:

@@ -245,6 +245,6 @@ def _decoded(raw: Mapping[str, Any], key: str, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise GroupError(
             f"The {what} of member {raw['member_id']} (client {raw['client_id']}) cannot be "
-            "decoded: its assignor does not write Kafka's consumer protocol"
+            "decoded: its assignor does not write the format of Kafka's own assignors"
         )
     return value

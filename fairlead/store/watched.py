@@ -62,7 +62,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             elif time.monotonic() - since > _SILENCE_S:
                 if not self._server_answers():
                     self.close()
-                    raise psycopg.OperationalError("the server does not answer any more")
+                    raise psycopg.OperationalError("Postgres does not answer any more")
                 since = time.monotonic()
 
     def _server_answers(self) -> bool:

@@ -227,7 +227,7 @@ def _few(values: Any) -> Any:
 def _identity(value: Any) -> Identity:
     seen = read_identity(value)
     if len(seen.sha256) > _LONGEST_NAME or max(abs(seen.epoch), abs(seen.version)) >= 2**63:
-        raise ValueError("seen is not the identity of a record")
+        raise ValueError("`seen` does not identify a record")
     return seen
 
 

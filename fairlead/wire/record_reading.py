@@ -161,7 +161,7 @@ def _check_signature(
     if "signature" not in by_name or "key_id" not in by_name:
         raise InvalidPlanError("The record is not signed")
     if not (by_name.get("cluster") and by_name.get("log")):
-        raise InvalidPlanError("The record is signed, but lacks the headers cluster and log")
+        raise InvalidPlanError("The record is signed, but lacks the headers `cluster` and `log`")
     try:
         signature = base64.b64decode(by_name["signature"], validate=True)
     except binascii.Error as error:
@@ -181,7 +181,7 @@ def _withdrawn_version(value: bytes, group: str) -> int:
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise InvalidPlanError(f"The withdrawal record cannot be read: {error}") from error
     if type(version) is not int or not 0 < version < 2**31:
-        raise InvalidPlanError(f"The withdrawal record has no version of {group!r}")
+        raise InvalidPlanError(f"The withdrawal record does not name a version of {group!r}")
     return version
 
 
@@ -195,7 +195,7 @@ def _positive(by_name: dict[str, bytes], name: str, below: int) -> int:
 def _epoch(by_name: dict[str, bytes]) -> int:
     epoch = _positive(by_name, "epoch", below=2**63)
     if epoch > (time.time() + AHEAD.total_seconds()) * 1000:
-        raise InvalidPlanError(f"The record's epoch, {epoch}, is more than a day ahead")
+        raise InvalidPlanError(f"The record's epoch, {epoch}, is over a day in the future")
     return epoch
 
 

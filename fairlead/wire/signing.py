@@ -195,7 +195,7 @@ def _split(text: str, what: str) -> tuple[str, bytes]:
     """Parse `id:base64`, and return the key's id and bytes; errors begin with `what`."""
     if not text:
         raise ConfigurationError(
-            f"{what} is empty: is a variable not set? Remove the option to use no key"
+            f"{what} is empty: is a variable not set? To use no key, omit the option"
         )
     key_id, colon, encoded = text.partition(":")
     if not (key_id and colon and encoded):

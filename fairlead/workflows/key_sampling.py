@@ -56,7 +56,7 @@ def report_on_keys(
         if partition is not None and partition >= count:
             raise TopicError(f"Topic {topic}: there is no partition {partition}; it has {count:,}")
         if to is not None and to <= count:
-            raise TopicError(f"Topic {topic}: it has {count:,} partitions already; set --to higher")
+            raise TopicError(f"Topic {topic}: it has {count:,} partitions already; raise --to")
         readers = engine and group and readers_of(engine, settings, group, topic, count)
         sample = log.sample(window, records)
     if not sample.cells.num_rows:

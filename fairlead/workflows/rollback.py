@@ -89,12 +89,12 @@ def rollback(
     if not old.was_followed:
         raise PlanStateError(
             f"group {group}: version {version} is {old.state}: no consumer followed it,"
-            " so it cannot be rolled back to"
+            " so no rollback to it is possible"
         )
     present = live(group)
     if different := differences_from(plan, present):
         raise StalePlanError(
-            f"group {group}: version {version} no longer fits: {'; '.join(different)}"
+            f"group {group}: version {version} no longer fits the group: {'; '.join(different)}"
         )
     lag = store.newest_lag(group)
     plan = replace(plan, weights=_weights(plan, lag))

@@ -34,7 +34,7 @@ def test_garbage_is_an_error_or_valid_user_data(data: bytes) -> None:
         ("00000001 0001ff 00000000", "not UTF-8"),
         ("00000001 000174 00000001 ffffffff", "is negative"),
         ("00000002 000174 00000000 000174 00000000", "twice"),
-        ("00000000 00000005 00", "has bytes after its end"),
+        ("00000000 00000005 00", "has bytes after the last field"),
         ("00000000 fffffffe", "-2 is not a generation"),
     ],
 )

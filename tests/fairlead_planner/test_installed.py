@@ -138,7 +138,7 @@ def test_migrations_are_in_the_wheel(python: Path, database: str, tmp_path: Path
     program = python.parent / "fairlead"
     for words, output in (
         (["db", "upgrade"], f"empty -> {migrate.head()}"),
-        (["db", "check"], "the database agrees with this version"),
+        (["db", "check"], "the database has the schema of this version"),
     ):
         done = ended(program, *words, cwd=tmp_path, env={"FAIRLEAD_POSTGRES__URL": database})
         assert done.stdout.strip() == output

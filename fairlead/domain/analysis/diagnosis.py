@@ -240,7 +240,7 @@ def _unseen(basis: Basis) -> str | None:
     if not basis.problem.members:
         return NO_MEMBERS
     if not assignable.any():
-        return "No member subscribes to a topic that has partitions."
+        return "No topic to which members subscribe exists."
     ownerless, count = int((assignable & (basis.owner < 0)).sum()), int(assignable.sum())
     if 2 * ownerless > count:
         return f"{ownerless:,} of {count:,} partitions have no known owner."
@@ -248,8 +248,8 @@ def _unseen(basis: Basis) -> str | None:
     if len(series) < SAMPLES_NEEDED:
         return (
             f"There {'is' if len(series) == 1 else 'are'} {plural(len(series), 'sample')} of the "
-            f"group; {SAMPLES_NEEDED} are needed to distinguish a backlog from records not yet "
-            "committed."
+            f"group; {SAMPLES_NEEDED} are needed to distinguish a backlog from records that were "
+            "read, but not yet committed."
         )
     new = int((assignable & (series.in_one_log.sum(axis=0) < SAMPLES_NEEDED)).sum())
     if 2 * new > count:
@@ -269,9 +269,9 @@ def _silent(basis: Basis) -> Diagnosis | None:
         first = int(commits.foreign.argmax())
         why = (
             f"The committed offset of {basis.partition(first)} is "
-            f"{int(series.committed[-1, first]):,}, and its log ends at "
-            f"{int(series.end[-1, first]):,}: the commit belongs to an earlier log of the "
-            f"partition, and the position of {a_few(names)} is unknown."
+            f"{int(series.committed[-1, first]):,}, but the partition ends at "
+            f"{int(series.end[-1, first]):,}: it was committed before the topic was created again, "
+            f"or records were lost. The position of {a_few(names)} is unknown."
         )
     else:
         theirs = of_owner(basis.estimates.silent, basis.owner, none=False)
@@ -317,7 +317,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
     member, work = int(basis.observations.recent.owner[-1, worst]), basis.observations.work
     does = "keeps up with its other partitions"
     advice = (
-        "A faster consumer would not help: find out what the records of this partition wait for."
+        "A faster consumer would not help: find out what the processing of its records waits for."
     )
     if work is not None and work.waits[member]:
         does = f"waits for records {work.waiting[member]:.0%} of the time"
@@ -343,8 +343,8 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
     return Diagnosis(
         "unbalanced",
         basis.partitions(late),
-        f"{basis.partition(worst)}{_and_more(int(late.sum()))} has no owner, and "
-        f"{plural(lag, 'record')} wait.",
+        f"{basis.partition(worst)} has no owner, and {plural(lag, 'record')} wait in it"
+        f"{_and_more(int(late.sum()))}.",
     )
 
 
@@ -426,7 +426,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         whole = ""
         if loads.sum() < target * most.sum():
             up_to = loads.max() / speeds.at_most[of_set].max()
-            whole = f", in partitions of which the largest needs {up_to:.0%} of a member"
+            whole = f", and the largest of their partitions needs {up_to:.0%} of a member"
         surely = "at most " if most.sum() > speeds.per_s[of_set].sum() else ""
         return Diagnosis(
             "overloaded",
@@ -532,7 +532,7 @@ def _unbalanced(basis: Basis) -> Diagnosis:
     lightest = ""
     if others.any():
         member = int(np.where(others, used, np.inf).argmin())
-        lightest = f"; {basis.problem.members[member]} is at {used[member]:.0%}"
+        lightest = f"; {basis.problem.members[member]} is at {used[member]:.0%} of its capacity"
     return Diagnosis(
         "unbalanced",
         basis.members(basis.late),

@@ -77,16 +77,16 @@ def recalled(
     """
     try:
         if memory["format"] != _FORMAT:
-            raise InvalidProblemError("memory.format: is not supported")
+            raise InvalidProblemError("memory.format: this format is not supported")
         known = capacities_of(memory["members"], series)
         foreign = known and known.keys().isdisjoint(series.members)
         costs = memory.get("costs", {})
         Costs.of_rows(costs, problem, series.now)
         plans = tuple(sorted(min(float(at), series.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
-            raise InvalidProblemError("memory.plans: times are missing")
+            raise InvalidProblemError("memory.plans: the times of plans are missing")
         if foreign or not _matches(memory.get("sample"), series, problem):
-            raise InvalidProblemError("memory: belongs to another group")
+            raise InvalidProblemError("memory: is that of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidProblemError("memory: is inconsistent") from error
     return known, plans, costs

@@ -72,7 +72,7 @@ def check(config: Mapping[str, Any]) -> dict[str, Any]:
     protocol = settings.setdefault("group.protocol", "classic")
     if str(protocol).lower() != "classic":
         raise ConfigurationError(
-            f"PlanConsumer: group.protocol is {protocol}: there the broker assigns. Use classic"
+            f"PlanConsumer: group.protocol is {protocol}: the broker then assigns. Use classic"
         )
     return settings
 

@@ -161,7 +161,7 @@ class PlanConsumer(Consumer):
             raise TypeError(f"PlanConsumer: topics are {topics!r}; give a list of names")
         if not topics:
             raise ConfigurationError(
-                "PlanConsumer: there are no topics to subscribe to; unsubscribe() leaves the group"
+                "PlanConsumer: the list of topics is empty; to leave the group, use unsubscribe()"
             )
         if patterns := [topic for topic in topics if topic.startswith("^")]:
             raise ConfigurationError(

@@ -62,8 +62,8 @@ def find_samples(
     if not within:
         first, last = (moments[end].isoformat(timespec="seconds") for end in (0, -1))
         raise GroupError(
-            f"No sample of group {group} is stored in this period; it has {len(moments):,}, from "
-            f"{first} to {last}"
+            f"No sample of group {group} is stored in this period. The group has {len(moments):,} "
+            f"samples, from {first} to {last}"
         )
     return archive.read(within[0], within[-1], [group])
 
@@ -104,7 +104,7 @@ def backtest(samples: pa.Table, policy: Policy, assignors: Sequence[str] = ()) -
             return pd.DataFrame([row for rows in each for row in rows], columns=STRETCHES)
         except BrokenProcessPool:
             raise FairleadError(
-                "A process ended during its replay, perhaps for lack of memory. Limit the period "
+                "A process of the replay ended, perhaps for lack of memory. Limit the period "
                 "with --since and --until"
             ) from None
 

@@ -60,7 +60,7 @@ def check() -> None:
     from fairlead.store import migrate
 
     migrate.check(_url())
-    say("the database agrees with this version")
+    say("the database has the schema of this version")
 
 
 @app.command(epilog=epilog("db prune --dry-run", "db prune --every 24"))

@@ -110,7 +110,7 @@ def groups(*, as_json: Json = False) -> None:
     else:
         say(
             "No group has been sampled or planned yet. `fairlead up` samples groups; `fairlead "
-            "plan GROUP` plans one group at once; `fairlead up --plan` turns planning on"
+            "plan GROUP` plans one group now; `fairlead up --plan` turns planning on"
         )
 
 
@@ -249,11 +249,11 @@ def lag(
         rows, last = read(engine, group, at=at, limit=limit), last_sample(engine)
     if not rows:
         raise GroupError(
-            f"group {group}: no lag was measured"
+            f"group {group}: no lag is known"
             + (
                 " until then"
                 if at
-                else " yet: samples measure it once members read something; see `fairlead groups`"
+                else " yet: it is measured after members begin to read; see `fairlead groups`"
             )
         )
     if as_json:
@@ -305,7 +305,7 @@ def history(group: Group, *, since: Since = None, limit: Limit = 50, as_json: Js
     else:
         say(
             f"{group}: nothing happened"
-            + (" since then" if since else " yet: no planning run has decided on it")
+            + (" since then" if since else " yet: no planning run has decided on this group")
         )
 
 
@@ -345,7 +345,7 @@ def why(
     if moves:
         print_table(moves, _MOVES_OF, title=f"{partition} of {group}: moves")
     else:
-        say(f"{group}: no stored version moves {partition}")
+        say(f"{group}: no stored version of the plan moves {partition}")
     if now and (takes := time_per_record(now)):
         share = now["time_share"]
         who = f"{now['member']} takes" if now["member"] else "no owner:"

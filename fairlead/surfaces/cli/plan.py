@@ -127,7 +127,7 @@ def _remembered(group: str) -> "GroupMemories":
         with opened_engine(_CONNECT_S) as engine:
             return PlanStore(engine).memories([group])
     except (ConfigurationError, StoreUnavailableError) as error:
-        say_error(error, "continuing without the stored speeds of the group: ")
+        say_error(error, "continuing without the stored capacities of the members: ")
         return GroupMemories()
 
 

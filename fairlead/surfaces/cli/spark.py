@@ -31,7 +31,7 @@ app = typer.Typer(
 def up(
     command: Annotated[
         list[str] | None,
-        typer.Argument(help="Then run this command, even if Spark failed to start."),
+        typer.Argument(help="Command to run afterwards, even if Spark failed to start."),
     ] = None,
 ) -> None:
     """Start Spark and keep it running until `fairlead spark down`.
@@ -80,7 +80,7 @@ def status() -> None:
     )
     if not server.fits(running):
         say(
-            "It was started with other code or properties: `fairlead spark up` replaces it",
+            "It has not the present code or properties: `fairlead spark up` replaces it",
             err=True,
         )
         raise typer.Exit(1)

@@ -78,7 +78,7 @@ def _database(row: Any) -> Finding:
 
 def _clock(ours: datetime, there: datetime) -> Finding:
     apart = abs(ours - there)
-    detail = f"this machine and the database are {apart.total_seconds():.1f} s apart"
+    detail = f"the clocks here and in the database differ by {apart.total_seconds():.1f} s"
     if apart > _CLOCKS:
         return Finding("clocks", "warning", detail, "synchronise both clocks by NTP")
     return Finding("clocks", "ok", detail)
@@ -91,7 +91,7 @@ def _role(login: str, roles: Collection[str]) -> Finding:
         return Finding("role", "failed", detail, how)
     names = ", ".join(roles)
     if "fairlead_planner" not in roles:
-        detail = f"{login} has {names}: it may read and decide, but not plan or publish"
+        detail = f"{login} has only {names}: it may not plan or publish"
         return Finding("role", "warning", detail)
     return Finding("role", "ok", f"{login} has {names}")
 

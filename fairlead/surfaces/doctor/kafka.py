@@ -137,7 +137,7 @@ def _sending(rights: Rights, kafka: KafkaSettings) -> Finding:
     how = remedy("transactional-id", name, ["DESCRIBE", "WRITE"], prefixed=True)
     may = rights.by_rule("transactional-id", f"{name}0", "WRITE")
     if may is None:
-        detail = f"whether WRITE is allowed on {name}* is unknown"
+        detail = f"it is unknown whether WRITE is allowed on {name}*"
         return Finding(what, "warning", detail, how)
     if not may:
         return Finding(what, "failed", f"rights are missing on {name}*: WRITE", how)
@@ -235,7 +235,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         detail = f"brokers {', '.join(without)} lack the assignor that {count} need to follow plans"
         return Finding("plug-in", "warning", detail, "see docs/consumers/kip-848.md")
     if "DESCRIBE_CONFIGS" not in rights.on_cluster():
-        detail = f"no right to read whether brokers have the assignor that {count} need"
+        detail = f"Fairlead may not read whether brokers have the assignor, which {count} need"
         return Finding("plug-in", "warning", detail, remedy(CLUSTER, "", ["DESCRIBE_CONFIGS"]))
     return Finding(
         "plug-in", "ok", f"brokers have the assignor with which {count} can follow plans"

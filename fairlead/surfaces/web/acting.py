@@ -184,7 +184,7 @@ def _read_step(parameters: Mapping[str, str]) -> tuple[Verb, str | None, int | N
     """Return the step, the group and the version that a query or a form names."""
     verb, group = parameters.get("do"), parameters.get("group")
     if verb not in VERBS or "\0" in (group or ""):
-        raise HTTPException(400, f"Parameter do must be one of {', '.join(VERBS)}")
+        raise HTTPException(400, f"The parameter `do` must be one of {', '.join(VERBS)}")
     if group == "":
         raise HTTPException(400, "Parameter group is empty: leave it out to mean all groups")
     return cast("Verb", verb), group, asked_version(parameters.get("version"))
@@ -196,10 +196,10 @@ def _wanted(fields: Mapping[str, str], person: Person) -> Act:
     try:
         act_id = UUID(fields.get("id", ""))
     except ValueError as error:
-        raise HTTPException(400, "The form has no valid id: open its page again") from error
+        raise HTTPException(400, "The form has no valid id: open the page again") from error
     about = {name for name in ("version", "sha256") if name in fields}
     if about != _NAMES.get(verb, {"version", "sha256"}):
-        raise HTTPException(400, "The form lacks version or hash: open its page again")
+        raise HTTPException(400, "The form lacks version or hash: open the page again")
     reason = fields.get("reason", "").strip()
     if not reason or len(reason) > _LONGEST_REASON or "\0" in reason:
         raise HTTPException(400, f"Give a reason of at most {_LONGEST_REASON} characters")

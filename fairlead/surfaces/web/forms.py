@@ -54,7 +54,7 @@ async def read_fields(request: Request) -> Mapping[str, str]:
         The form is too slow (408), too large (413), or not a form of our pages (400, 415).
     """
     if request.headers.getlist("content-type") != [_FORM]:
-        raise HTTPException(415, f"The content type of a form is {_FORM}")
+        raise HTTPException(415, f"A form must have the content type {_FORM}")
     body = b""
     try:
         with anyio.fail_after(_PATIENCE_S):

@@ -62,7 +62,7 @@ class ByHeader:
             raise NotProvenError(f"{self._settings.secret_name} differs from web.header.secret")
         name = _only(headers, self._settings.name)
         if b"," in name:
-            raise NotProvenError(f"{self._settings.name} has several names")
+            raise NotProvenError(f"the header {self._settings.name} has several names")
         return Person(_named(name, self._settings.name), f"header {self._settings.name}")
 
 
@@ -156,9 +156,9 @@ def _only(headers: Headers, name: str) -> bytes:
         (key.lower(), value) for key, value in headers if key.lower().replace(b"_", b"-") == wanted
     ]
     if not matching:
-        raise NotProvenError(f"the request has no header {name}, which the proxy in front sets")
+        raise NotProvenError(f"the request has no header {name}, which the proxy in front must set")
     if len(matching) > 1 or matching[0][0] != wanted:
-        raise NotProvenError(f"the header {name} occurs more than once, or in another spelling")
+        raise NotProvenError(f"the header {name} occurs twice, or also with _ instead of -")
     return matching[0][1].strip()
 
 

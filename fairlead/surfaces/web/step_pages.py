@@ -154,7 +154,7 @@ def _reject(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
 
 def _rollback(engine: Engine, plan: StoredPlan, _: datetime) -> Sheet:
     if plan.state == "published":
-        raise PlanStateError(f"{_name(plan)} is the published version")
+        raise PlanStateError(f"{_name(plan)} is already the published version")
     if not plan.was_followed:
         raise PlanStateError(
             f"{_name(plan)} is {plan.state}: only a version that was published can be restored"

@@ -98,7 +98,7 @@ def test_file_that_cannot_be_set_aside_is_ignored(
     file = files(tmp_path)[0]
     file.write_bytes(b"damaged")
     assert minutes(archive) == [1, 2]
-    assert "It cannot be moved to" in caplog.text
+    assert "The file cannot be moved to" in caplog.text
     archive.tidy(NOON + timedelta(hours=2), KEPT)
     assert minutes(archive) == [1]  # tidying has removed the other sample
     assert file.read_bytes() == b"damaged"

@@ -125,7 +125,7 @@ def test_version_that_no_longer_fits_is_refused_with_every_reason(second: PlanSt
     with pytest.raises(StalePlanError) as caught:
         back_to(second, 1, live=emptied)
     assert str(caught.value) == (
-        "group orders: version 1 no longer fits: members that left: orders-1, orders-2; "
+        "group orders: version 1 no longer fits the group: members that left: orders-1, orders-2; "
         "topic t0 has 0 partitions instead of 3"
     )
     assert len(plan_history(second, "orders")) == 2

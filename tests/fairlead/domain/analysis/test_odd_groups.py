@@ -295,7 +295,7 @@ def test_commits_beyond_the_log_are_unknown(beyond: int) -> None:
 
     answer = answer_question(question(committed=copied))
     assert (answer["diagnosis"], answer["names"]) == ("unknown", ["a"])
-    assert "earlier log" in answer["evidence"]
+    assert "created again" in answer["evidence"]
 
 
 def test_a_group_without_commits_that_starts_at_the_end_is_unknown() -> None:

@@ -149,8 +149,8 @@ def test_error_names_the_field_and_the_reason(change: dict[str, Any], message: s
     [
         ('{"assignor": "range"}', "topics: is missing"),
         ('{"topics": {"t": 1}, "topics": {}}', 'the name "topics" occurs twice in one object'),
-        ('{"topics": NaN}', "not JSON: NaN is not a JSON number"),
-        ('{"topics": -Infinity}', "not JSON: -Infinity is not a JSON number"),
+        ('{"topics": NaN}', "not JSON: JSON has no number NaN"),
+        ('{"topics": -Infinity}', "not JSON: JSON has no number -Infinity"),
         ("[" * 100_000, "not JSON: "),
         ("1" * 5000, "not JSON: "),
         ('"\\ud800"', '"\\ud800" is not an object'),

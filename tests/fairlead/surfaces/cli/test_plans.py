@@ -86,7 +86,7 @@ def test_why_explains_a_diagnosis_and_moves_of_a_partition(week: str) -> None:
         connection.execute("SET session_replication_role = replica")
         connection.execute("DELETE FROM fairlead_raw.moved_partition WHERE partition = 5")
     nothing = run(week, "why", "orders", "orders-5").stdout
-    assert "no stored version moves orders-5" in nothing
+    assert "no stored version of the plan moves orders-5" in nothing
     for wrong in (["orders", "orders-77"], ["nobody"]):
         assert isinstance(run(week, "why", *wrong).exception, GroupError)
 
@@ -98,7 +98,7 @@ def test_times_are_in_utc(week: str) -> None:
         assert run(tokyo, *command).stdout == run(week, *command).stdout
     early = run(week, "lag", "orders", "--at", "2020-01-01")
     assert (early.exit_code, type(early.exception)) == (1, GroupError)
-    assert str(early.exception) == "group orders: no lag was measured until then"
+    assert str(early.exception) == "group orders: no lag is known until then"
 
 
 def test_figures_have_their_age(week: str, week_engine: Engine) -> None:

@@ -49,7 +49,7 @@ final class Signatures {
             String text = part.trim();
             int colon = text.indexOf(':');
             if (colon < 1 || colon == text.length() - 1) {
-                throw wrong("is empty, or a key is not written as id:base64. Remove the option to use no key");
+                throw wrong("is empty, or a key is not written as id:base64. To use no key, omit the option");
             }
             String id = text.substring(0, colon);
             if (signatures.keys.put(id, key(id, text.substring(colon + 1))) != null) {

@@ -79,7 +79,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         }
         if (!plan.group().equals(group)) {
             throw new InvalidPlanException(
-                "The plan is for group '" + plan.group() + "', but its key is '" + group + "'");
+                "The plan is for group '" + plan.group() + "', but the record's key is '" + group + "'");
         }
         return plan;
     }
@@ -89,7 +89,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
         int version = PlanDocument.count(raw.get("version"), "the withdrawn version");
         if (!group.equals(raw.get("group")) || !"withdrawn".equals(raw.get("kind")) || version == 0) {
             throw new InvalidPlanException(
-                "The withdrawal record has no version of '" + group + "'");
+                "The withdrawal record does not name a version of '" + group + "'");
         }
         return version;
     }
@@ -114,7 +114,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
             throw new InvalidPlanException("The record is not signed");
         }
         if (found.getOrDefault("cluster", none).length == 0 || found.getOrDefault("log", none).length == 0) {
-            throw new InvalidPlanException("The record is signed, but lacks the headers cluster and log");
+            throw new InvalidPlanException("The record is signed, but lacks the headers `cluster` and `log`");
         }
         byte[] signature = Signatures.decode(
             new String(found.get("signature"), StandardCharsets.ISO_8859_1));
@@ -147,7 +147,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
     private static long epoch(Map<String, byte[]> found) throws InvalidPlanException {
         long epoch = positive(found, "epoch", Long.MAX_VALUE);
         if (epoch > System.currentTimeMillis() + AHEAD_MS) {
-            throw new InvalidPlanException("The record's epoch, " + epoch + ", is more than a day ahead");
+            throw new InvalidPlanException("The record's epoch, " + epoch + ", is over a day in the future");
         }
         return epoch;
     }
