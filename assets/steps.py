@@ -82,7 +82,7 @@ def snapshots_of(
     if not snapshots:
         raise dg.Failure(
             f"No snapshot of {listed(sorted(scope.cohorts))} has the table {table} yet: "
-            "materialize the assets before it first.",
+            "materialize the upstream assets first.",
             allow_retries=False,
         )
     return snapshots

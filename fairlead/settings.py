@@ -217,7 +217,7 @@ class WebSettings(_Section):
         default=None, description="Identify people by a signed token."
     )
     header: HeaderSettings | None = Field(
-        default=None, description="Identify people by a header; another has a secret."
+        default=None, description="Identify people by two headers: name and secret."
     )
     approvers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("*",),

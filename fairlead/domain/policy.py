@@ -175,8 +175,8 @@ class Policy(_Rule):
     )
     cooldown: Duration | None = Field(
         default=None,
-        description="Time without a new plan after a plan was published or withdrawn. Partitions "
-        "without an owner get one earlier.",
+        description="After a plan was published or withdrawn, how long the group gets no new plan. "
+        "A plan for partitions without an owner does not wait.",
     )
     auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(
         default="earliest",
@@ -216,7 +216,7 @@ class Policy(_Rule):
         if value is True or value in ("true", "True"):
             raise ValueError(
                 'must be "database" (people with different database logins) or "proxy" (also '
-                "people whom the proxy in front of the web pages names)"
+                "people that the web pages' proxy distinguishes)"
             )
         return None if value is False else value
 

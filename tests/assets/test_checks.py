@@ -133,5 +133,5 @@ def test_plan_of_another_cohort_is_not_checked(
 def test_check_without_a_snapshot_names_the_asset_to_run(pipeline: Pipeline) -> None:
     """In an empty warehouse the check fails, and names the asset to materialize first."""
     pipeline.know("orders")
-    with pytest.raises(dg.Failure, match="materialize the assets before it first"):
+    with pytest.raises(dg.Failure, match="materialize the upstream assets first"):
         pipeline.check("every_group_was_read", raise_on_error=True)
