@@ -19,7 +19,7 @@ class AdoptionConfig(dg.Config):
 
     wait_s: float = Field(
         default=PATIENCE_S,
-        description="Maximum seconds of repeated checks while a new plan is not fully followed.",
+        description="Maximum seconds to wait until a new plan is followed completely.",
     )
 
 
@@ -28,8 +28,8 @@ class AdoptionConfig(dg.Config):
     group_name="act",
     kinds={"kafka", "postgres"},
     changed="consumers",
-    description="Triggers rebalances in groups whose brokers follow plans, reads each group's live "
-    "assignment, and stores the share of partitions that their planned owner has.",
+    description="Triggers a rebalance if a broker assigns otherwise than the plan (KIP-848), reads "
+    "each group's live assignment, and stores the share of partitions that are owned as planned.",
 )
 def plan_adoption(
     context: dg.AssetExecutionContext,

@@ -66,7 +66,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     for option in options:
         if option not in known:
             has = ", ".join(known) or "none"
-            raise InvalidProblemError(f"options.{option}: {name} has no such option, only {has}")
+            raise InvalidProblemError(f"options.{option}: {name} has no such option; it has: {has}")
 
 
 def option_defaults(name: str) -> dict[str, Any]:

@@ -31,8 +31,8 @@ planning = dg.define_asset_job(
 adoption = dg.define_asset_job(
     "adoption",
     selection=dg.AssetSelection.assets("plan_adoption"),
-    description="Make brokers that assign follow published plans, and compare the plans with what "
-    "consumers own now.",
+    description="Trigger a rebalance if a broker assigns otherwise than the plan, and compare the "
+    "plans with what consumers own now.",
     **about("consumers"),
     executor_def=_ONE_PROCESS,
 )

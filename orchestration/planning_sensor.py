@@ -45,9 +45,9 @@ _LONGEST: Final = 500
     job=planning,
     minimum_interval_seconds=ticks_of(at_loading()[1]),
     default_status=dg.DefaultSensorStatus.STOPPED,
-    description="Starts a planning run for groups that need a plan: a sample has shown that a plan "
-    "is worth its cost, or they are due by their cohort's cadence. Waits while another planning "
-    "run is under way.",
+    description="Starts a planning run for groups whose samples show that a plan is worth its "
+    "cost, and for groups that are due by their cohort's cadence. Waits while another planning run "
+    "is under way.",
     **about("consumers"),
 )
 @skip_while_away

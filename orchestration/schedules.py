@@ -57,7 +57,7 @@ def _due_cohorts(
         cohorts = due(cohorts, policies, decided_at, now, seen=seen)
     if not cohorts:
         return dg.SkipReason(
-            "Every cohort was planned in this interval of its cadence, or no policy plans it."
+            "Every cohort was planned in this interval of its cadence, or has no group to plan."
         )
     return run_requests(cohorts, known)
 

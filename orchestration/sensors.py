@@ -42,7 +42,7 @@ _MOST_EVENTS: Final = 50
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Adds a Dagster partition for each new cohort of consumer groups, and removes the "
-    "Dagster partitions of cohorts whose groups are gone. Removes none while a run is under way, "
+    "Dagster partitions of cohorts without a group. Removes none while a run is under way, "
     "because each step of a run looks its partitions up again.",
     **about("partitions"),
 )
@@ -123,8 +123,8 @@ def approved_plans(
 @dg.sensor(
     minimum_interval_seconds=REPORT_EVERY_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Shows each later step of a plan (approved, rejected, published, withdrawn and so "
-    "on) at the asset assignment_plan, with time and person.",
+    description="Shows the latest step of each group's plan (approved, rejected, published, "
+    "withdrawn and so on) at the asset assignment_plan, with its time and who took it.",
     **about("nothing"),
 )
 @skip_while_away

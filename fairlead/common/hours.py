@@ -50,7 +50,7 @@ def parse_hours(text: str) -> Hours:
     """
     match = _HOURS.fullmatch(text)
     if not match:
-        raise ValueError(f"{text!r} is no period such as '22:00-06:00' or 'Mon-Fri 12:00-13:00'")
+        raise ValueError(f"{text!r} is not a period like '22:00-06:00' or 'Mon-Fri 12:00-13:00'")
     hour, minute, end_hour, end_minute = map(int, match.groups()[2:])
     hours = Hours(60 * hour + minute, 60 * end_hour + end_minute, _days(match[1], match[2]))
     if minute > 59 or end_minute > 59 or hours.start >= _DAY or hours.end > _DAY:  # noqa: PLR2004

@@ -86,7 +86,7 @@ class HeaderSettings(_Proof):
     """Proof by two headers: one with the person's name, and one with the proxy's secret."""
 
     name: HeaderName = Field(
-        default="X-Forwarded-Email", description="The header with the sender's name."
+        default="X-Forwarded-Email", description="The header with the person's name."
     )
     secret_name: HeaderName = Field(
         default="X-Fairlead-Secret", description="The header in which the proxy sends its secret."

@@ -175,13 +175,13 @@ class Policy(_Rule):
     )
     cooldown: Duration | None = Field(
         default=None,
-        description="After a plan was published or withdrawn, how long the group gets no new plan. "
-        "A plan for partitions without an owner does not wait.",
+        description="How long a group gets no new plan after a plan was published or withdrawn. A "
+        "plan for partitions without an owner does not wait.",
     )
     auto_offset_reset: Annotated[str, AfterValidator(_checked_reset)] = Field(
         default="earliest",
         description="The consumers' auto.offset.reset: earliest, latest, none or by_duration:PT1H. "
-        "With latest, a partition without a commit has no lag; otherwise its lag is the whole log.",
+        "The lag of a partition without a commit is 0 with latest, and otherwise the whole log.",
     )
     expires_after: Duration | None = Field(
         default=None,
@@ -190,9 +190,9 @@ class Policy(_Rule):
     )
     four_eyes: FourEyes | None = Field(
         default=None,
-        description="Whether a person other than the proposer must approve. With database, the "
-        "database login must differ. With proxy, instead, two people may approve on web pages, "
-        "where the proxy in front names them.",
+        description="Whether a person other than the proposer must approve. database: with another "
+        "database login. proxy: likewise, or two people approve on web pages, and the proxy names "
+        "them.",
     )
     shadow: bool = Field(
         default=False,
@@ -215,8 +215,8 @@ class Policy(_Rule):
         """Convert false to None. Refuse true, which does not say whose names to compare."""
         if value is True or value in ("true", "True"):
             raise ValueError(
-                'must be "database" (people with different database logins) or "proxy" (also '
-                "people that the web pages' proxy distinguishes)"
+                'must be "database" (a second database login approves) or "proxy" (or two people '
+                "on web pages, whom the proxy names)"
             )
         return None if value is False else value
 

@@ -124,4 +124,4 @@ class MembersTopic(CompactedTopic):
         if errors and errors[0].code() not in TRANSIENT:
             raise ConfigurationError(f"Topic {self.name} refuses a record: {errors[0].str()}")
         if errors or unsent:
-            raise KafkaUnavailableError(f"Topic {self.name}: writing to it took too long")
+            raise KafkaUnavailableError(f"Topic {self.name}: records were not written in time")

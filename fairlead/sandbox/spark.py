@@ -103,11 +103,11 @@ class SparkServer(processes.Service):
         if recorded is None or self._settings.master != ANYWHERE:
             return None
         if not self.fits(recorded):
-            tell("The running Spark has old code or properties: `fairlead spark up` replaces it")
+            tell("Spark was started with other code or properties: `fairlead spark up` replaces it")
             return None
         if recorded.runs():
             return recorded
-        tell("The running Spark has ended: starting it again")
+        tell("Spark has ended: starting it again")
         try:
             return self.start()
         except (SandboxError, FileSystemError) as error:

@@ -150,9 +150,7 @@ class PlanDocument:
             what = f"lacks {error}" if isinstance(error, KeyError) else f"cannot be read: {error}"
             raise InvalidPlanError(f"The plan {what}") from error
         if group is not None and document.group != group:
-            raise InvalidPlanError(
-                f"The plan is for group {document.group!r}, but the record's key is {group!r}"
-            )
+            raise InvalidPlanError(f"The plan is for group {document.group!r}, not for {group!r}")
         return document
 
     @classmethod
@@ -224,14 +222,14 @@ def _time(value: Any, what: str) -> datetime:
 def _topic_ids(raw: dict[str, Any], counts: dict[str, int]) -> dict[str, str]:
     for topic in raw.keys():  # noqa: SIM118 - a list has no keys(): AttributeError
         if topic not in counts:
-            raise ValueError(f"topic_ids.{topic}: the plan has no count of its partitions")
+            raise ValueError(f"topic_ids.{topic}: the topic is not in partition_counts")
         _text(raw, topic)
     return dict(raw)
 
 
 def _weights(values: Any, counts: dict[str, int], topic: str) -> npt.NDArray[np.float64]:
     if topic not in counts:
-        raise ValueError(f"weights.{topic}: the plan has no count of its partitions")
+        raise ValueError(f"weights.{topic}: the topic is not in partition_counts")
     if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
         raise TypeError(f"weights.{topic} is not a list of numbers")
     weights = np.asarray(values, dtype=np.float64)

@@ -135,7 +135,7 @@ def read_membership(
 def _read(raw: dict[str, Any]) -> Membership:
     at = datetime.fromisoformat(raw["at"])
     if raw["kind"] != _KIND or at.tzinfo is None:
-        raise ValueError("wrong type, or a time without a time zone")
+        raise ValueError("`kind` is wrong, or a time has no time zone")
     return Membership(str(raw["group"]), at, _texts(raw["members"]), _texts(raw["topics"]))
 
 

@@ -161,7 +161,7 @@ def _check_signature(
     if "signature" not in by_name or "key_id" not in by_name:
         raise InvalidPlanError("The record is not signed")
     if not (by_name.get("cluster") and by_name.get("log")):
-        raise InvalidPlanError("The record is signed, but lacks the headers `cluster` and `log`")
+        raise InvalidPlanError("The record is signed, but lacks the header `cluster` or `log`")
     try:
         signature = base64.b64decode(by_name["signature"], validate=True)
     except binascii.Error as error:

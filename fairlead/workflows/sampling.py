@@ -138,7 +138,7 @@ def _before(archive: SampleArchive, groups: Sequence[str]) -> pa.Table:
     try:
         return archive.newest(groups)
     except FileSystemError as error:
-        _log.warning("last stable offsets cannot be read: %s", error)
+        _log.warning("earlier samples cannot be read, so without stable offsets: %s", error)
         return SAMPLES.empty_table().select(HISTORY)
 
 

@@ -24,6 +24,7 @@ PAGES: Final = f"http://127.0.0.1:{PAGES_PORT}"
 GROUP: Final = PAYMENTS.name
 #: Space below the last element of a picture, in pixels.
 MARGIN: Final = 24
+#: Milliseconds for which consumers follow the plan before its plots are pictured.
 SHOWS_MS: Final = 600_000
 
 
@@ -95,6 +96,7 @@ def follow(page: Page) -> None:
     page.get_by_role("link", name=GROUP, exact=True).click()
     take_part(page, "why-owners", "#owners", "#owners")
     page.get_by_role("region", name="Changes of owners").get_by_role("link").first.click()
+    page.wait_for_url(re.compile("#partition$"))
     take_part(page, "why-partition", "#partition", "#partition")
 
 

@@ -152,7 +152,7 @@ def _uncounted(basis: Basis) -> Iterator[str]:
         yield (
             f"{basis.partition(int(beyond[0]))}{_and_more(beyond.size)} is empty, and its "
             f"committed offset is {int(series.committed[-1, beyond[0]]):,}: the commit is from "
-            "before the log was replaced."
+            "before the topic was created again."
         )
 
 
@@ -240,7 +240,7 @@ def _unseen(basis: Basis) -> str | None:
     if not basis.problem.members:
         return NO_MEMBERS
     if not assignable.any():
-        return "No topic to which members subscribe exists."
+        return "Members subscribe to no topic, or to none that exists."
     ownerless, count = int((assignable & (basis.owner < 0)).sum()), int(assignable.sum())
     if 2 * ownerless > count:
         return f"{ownerless:,} of {count:,} partitions have no known owner."
@@ -270,8 +270,8 @@ def _silent(basis: Basis) -> Diagnosis | None:
         why = (
             f"The committed offset of {basis.partition(first)} is "
             f"{int(series.committed[-1, first]):,}, but the partition ends at "
-            f"{int(series.end[-1, first]):,}: it was committed before the topic was created again, "
-            f"or records were lost. The position of {a_few(names)} is unknown."
+            f"{int(series.end[-1, first]):,}: the topic was created again, records were lost, or "
+            f"the commit is a copy from another cluster. The position of {a_few(names)} is unknown."
         )
     else:
         theirs = of_owner(basis.estimates.silent, basis.owner, none=False)
@@ -316,9 +316,7 @@ def _throttled(basis: Basis) -> Diagnosis | None:
     worst = int(np.where(late, lag_s, -1.0).argmax())
     member, work = int(basis.observations.recent.owner[-1, worst]), basis.observations.work
     does = "keeps up with its other partitions"
-    advice = (
-        "A faster consumer would not help: find out what the processing of its records waits for."
-    )
+    advice = "A faster consumer would not help: find out what delays the records of this partition."
     if work is not None and work.waits[member]:
         does = f"waits for records {work.waiting[member]:.0%} of the time"
         advice = "Its fetches are slow: find out whether a quota or the network limits them."
@@ -339,13 +337,10 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
     if not late.any():
         return None
     worst = int(np.where(late, lag_s, -1.0).argmax())
-    lag = int(basis.observations.recent.lag[-1, worst])
-    return Diagnosis(
-        "unbalanced",
-        basis.partitions(late),
-        f"{basis.partition(worst)} has no owner, and {plural(lag, 'record')} wait in it"
-        f"{_and_more(int(late.sum()))}.",
-    )
+    name, more = basis.partition(worst), _and_more(int(late.sum()))
+    lag = plural(int(basis.observations.recent.lag[-1, worst]), "record")
+    evidence = f"No member owns {name}{more}; the lag of {name} is {lag}."
+    return Diagnosis("unbalanced", basis.partitions(late), evidence)
 
 
 def _lag_s(basis: Basis) -> Float64:
@@ -426,7 +421,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         whole = ""
         if loads.sum() < target * most.sum():
             up_to = loads.max() / speeds.at_most[of_set].max()
-            whole = f", and the largest of their partitions needs {up_to:.0%} of a member"
+            whole = f" (up to {up_to:.0%} of a member's capacity in one partition)"
         surely = "at most " if most.sum() > speeds.per_s[of_set].sum() else ""
         return Diagnosis(
             "overloaded",

@@ -157,12 +157,12 @@ def _why(problem: Problem, outlook: Outlook, of_set: _SetSize, target_utilisatio
     if not (of_set.partitions | ~problem.assignable).all():
         numbers = np.unique(problem.topic_of[partitions]).tolist()
         topics = f" of {listed([problem.topics[number] for number in numbers], at_most=NAMED)}"
-    large = "; one partition alone exceeds this target, on every consumer"
+    large = "; one partition alone takes any consumer above this utilisation"
     if loads.max() <= target_utilisation * speeds.max():
         large = ""
     enough = "no more are needed" if wanted == now else f"{wanted:,} would be enough"
     if wanted > now:
-        enough = f"{wanted - now:,} more would be enough, if each processes {each}"
+        enough = f"{wanted - now:,} more with the median capacity, {each}, would be enough"
     return (
         f"{arrive} arrive in {plural(int(partitions.sum()), 'partition')}{topics}, and "
         f"{plural(now, 'consumer')} can process {can}, or {at_target} at the target utilisation of "

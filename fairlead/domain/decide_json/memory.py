@@ -84,7 +84,7 @@ def recalled(
         Costs.of_rows(costs, problem, series.now)
         plans = tuple(sorted(min(float(at), series.now) for at in memory.get("plans", ())))
         if len(plans) > MOST_PLANS or not np.isfinite(plans).all():
-            raise InvalidProblemError("memory.plans: the times of plans are missing")
+            raise InvalidProblemError("memory.plans: too many times, or one is not finite")
         if foreign or not _matches(memory.get("sample"), series, problem):
             raise InvalidProblemError("memory: is that of another group")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:

@@ -549,7 +549,7 @@ class FollowingMember:
             return False
         state = self._known_state = self._reader.state
         if (self.state is State.WITHOUT or confirmed) and self._asking.to_take_part(now):
-            log.info("Group %s: requesting a rebalance, as the last one left this out", self._group)
+            log.info("Group %s: requesting a rebalance, so that members agree again", self._group)
             return True
         over = lapsed(state, self._clock.utc())
         if confirmed and self._asking.to_adopt(state, now, lapsed=over):

@@ -62,8 +62,8 @@ def find_samples(
     if not within:
         first, last = (moments[end].isoformat(timespec="seconds") for end in (0, -1))
         raise GroupError(
-            f"No sample of group {group} is stored in this period. The group has {len(moments):,} "
-            f"samples, from {first} to {last}"
+            f"No sample of group {group} from this period is stored. The group has "
+            f"{len(moments):,} samples from other times, from {first} to {last}"
         )
     return archive.read(within[0], within[-1], [group])
 

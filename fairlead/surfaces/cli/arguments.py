@@ -61,7 +61,7 @@ def opened_engine(connect_timeout_s: int | None = None) -> Iterator["Engine"]:
         raise
     except StoreUnavailableError as error:
         where = set_by("postgres.url", "FAIRLEAD_POSTGRES__URL")
-        raise StoreUnavailableError(f"{error}. Does Postgres run? Is {where} right?") from error
+        raise StoreUnavailableError(f"{error}. Is Postgres running? Is {where} right?") from error
     finally:
         engine.dispose()
 
@@ -123,7 +123,7 @@ NewestVersion = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Reason = Annotated[
-    str, typer.Option("--reason", help="The reason, for the plan's history.", callback=_reason)
+    str, typer.Option("--reason", help="The reason; the history shows it.", callback=_reason)
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Limit = Annotated[int, typer.Option(help="Maximum number of rows, newest first.", min=1)]

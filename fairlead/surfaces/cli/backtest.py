@@ -22,7 +22,7 @@ def backtest(
         typer.Option(
             parser=parse_moment,
             metavar="TIME",
-            help="End of the period. Default: the newest sample.",
+            help="End of the period (excluded). Default: the newest sample.",
         ),
     ] = None,
     assignor: Annotated[

@@ -249,9 +249,9 @@ def lag(
         rows, last = read(engine, group, at=at, limit=limit), last_sample(engine)
     if not rows:
         raise GroupError(
-            f"group {group}: no lag is known"
+            f"group {group}: no lag is stored"
             + (
-                " until then"
+                " from before then"
                 if at
                 else " yet: it is measured after members begin to read; see `fairlead groups`"
             )

@@ -38,7 +38,7 @@ def keys(
         int, typer.Option(help="Number of records to sample.", min=1_000, max=1_000_000)
     ] = 100_000,
     minutes: Annotated[
-        float, typer.Option(help="Sample the records of the last MINUTES minutes.", min=1, max=1e6)
+        float, typer.Option(help="Sample the records of this many minutes.", min=1, max=1e6)
     ] = 60.0,
     show_keys: Annotated[bool, typer.Option("--show-keys", help=_SHOW)] = False,
     form: Annotated[

@@ -80,7 +80,7 @@ def status() -> None:
     )
     if not server.fits(running):
         say(
-            "It has not the present code or properties: `fairlead spark up` replaces it",
+            "Its code or properties are out of date: `fairlead spark up` replaces it",
             err=True,
         )
         raise typer.Exit(1)

@@ -24,7 +24,7 @@ def up(
     host: Annotated[
         str, typer.Option(help="Address of Dagster and the pages; neither asks for a login.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port of web pages.", min=1, max=65535)] = PAGES_PORT,
+    port: Annotated[int, typer.Option(help="Port of the pages.", min=1, max=65535)] = PAGES_PORT,
     dagster_port: Annotated[
         int, typer.Option(help="Port of Dagster.", min=1, max=65535)
     ] = DAGSTER_PORT,

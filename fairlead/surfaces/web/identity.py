@@ -158,7 +158,7 @@ def _only(headers: Headers, name: str) -> bytes:
     if not matching:
         raise NotProvenError(f"the request has no header {name}, which the proxy in front must set")
     if len(matching) > 1 or matching[0][0] != wanted:
-        raise NotProvenError(f"the header {name} occurs twice, or also with _ instead of -")
+        raise NotProvenError(f"the header {name} occurs more than once, or with _ instead of -")
     return matching[0][1].strip()
 
 

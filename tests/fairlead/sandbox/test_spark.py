@@ -104,7 +104,7 @@ def test_server_is_started_once_and_found_again(state_dir: Path, server: WarmSer
     lines: list[str] = []
     assert other.for_run(lines.append) is None
     assert lines == [
-        "The running Spark has old code or properties: `fairlead spark up` replaces it"
+        "Spark was started with other code or properties: `fairlead spark up` replaces it"
     ]
     elsewhere = SparkServer(state_dir, SparkSettings(master="local[1]"))
     assert elsewhere.for_run(pytest.fail) is None
@@ -162,7 +162,7 @@ def test_step_is_repeated_on_a_new_server(state_dir: Path) -> None:
     assert seen["counted"] == 3
     assert len(set(seen["pids"])) == 2
     assert [line for line in seen["told"] if "Found" not in line] == [
-        "The running Spark has ended: starting it again",
+        "Spark has ended: starting it again",
     ]
 
 

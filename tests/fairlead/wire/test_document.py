@@ -148,7 +148,7 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_with("format", value=3), "has format 3; this version reads format 2"),
         (_with("format", value=1), "has format 1; this version reads format 2"),
         (_with("format", value=True), "has format True"),
-        (_with("topic_ids", value={"t1": "Q0wK"}), "topic_ids.t1: the plan has no count"),
+        (_with("topic_ids", value={"t1": "Q0wK"}), "topic_ids.t1: the topic is not in"),
         (_with("topic_ids", value={"t0": 7}), "t0 is 7, not a string"),
         (_with("version", value=0), "versions count from 1"),
         (_with("version", value=True), "version is True, not a count"),
@@ -164,7 +164,7 @@ def _with(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_with("weights", "t0", value=[1, 2]), "2 values for 3 partitions"),
         (_with("weights", "t0", value=[1, 2, -3]), "negative or not finite"),
         (_with("weights", "t0", value=["1", "2", "3"]), "not a list of numbers"),
-        (_with("weights", "t1", value=[]), "weights.t1: the plan has no count of its partitions"),
+        (_with("weights", "t1", value=[]), "weights.t1: the topic is not in partition_counts"),
         (_with("members", "b", "topics", value=["t1"]), "of 't0', to which it does not subscribe"),
     ],
 )

@@ -139,7 +139,7 @@ def test_identities_are_ordered_by_epoch_version_and_withdrawal() -> None:
         (with_("epoch", b"2"), "is invalid"),
         (with_("cluster", b"another"), "is invalid"),
         (with_("log", b"another"), "is invalid"),
-        (without("log"), "lacks the headers `cluster` and `log`"),
+        (without("log"), "lacks the header `cluster` or `log`"),
         (with_("sha256", b"0" * 64), "sha256 header is not the hash"),
         (with_("kind", b"members"), "of kind 'members'"),
         (with_("signature", b"#"), "not base64"),

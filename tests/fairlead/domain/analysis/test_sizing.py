@@ -47,8 +47,8 @@ def test_a_partition_above_the_target_is_mentioned() -> None:
     assert result.wanted == 3
     assert result.why == (
         "29.4/s arrive in 3 partitions, and 3 consumers can process 30/s, or 28.5/s at the target "
-        "utilisation of 95%; one partition alone exceeds this target, on every consumer: no more "
-        "are needed."
+        "utilisation of 95%; one partition alone takes any consumer above this utilisation: no "
+        "more are needed."
     )
 
 

@@ -93,7 +93,7 @@ def test_errors_list_groups_or_the_recorded_period(archive: SampleArchive, tmp_p
     """
     with pytest.raises(GroupError, match="of group payments is stored, only samples of orders"):
         find_samples(archive, "payments")
-    span = "The group has 26 samples, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
+    span = "has 26 samples from other times, from 2026-01-05T12:00:00.* to 2026-01-05T13:55:00"
     with pytest.raises(GroupError, match=span):
         find_samples(archive, "orders", since=NOON + timedelta(days=1))
     with pytest.raises(

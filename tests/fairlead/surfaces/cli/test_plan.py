@@ -79,6 +79,6 @@ def test_dry_run_needs_no_database(
     monkeypatch.setenv("FAIRLEAD_POSTGRES__URL", "postgresql://nobody@127.0.0.1:1/nothing")
     tried = run(unique_name, "--dry-run", "--json")
     assert tried.exit_code == 0
-    assert "continuing without the stored speeds" in tried.stderr
+    assert "continuing without the stored capacities" in tried.stderr
     assert json.loads(tried.stdout)["outcome"] == "plan"
     assert run(unique_name).exit_code == 1

@@ -98,7 +98,7 @@ def test_times_are_in_utc(week: str) -> None:
         assert run(tokyo, *command).stdout == run(week, *command).stdout
     early = run(week, "lag", "orders", "--at", "2020-01-01")
     assert (early.exit_code, type(early.exception)) == (1, GroupError)
-    assert str(early.exception) == "group orders: no lag is known until then"
+    assert str(early.exception) == "group orders: no lag is stored from before then"
 
 
 def test_figures_have_their_age(week: str, week_engine: Engine) -> None:

@@ -184,7 +184,7 @@ record PlanDocument(
         Map<String, String> ids = new HashMap<>();
         for (String topic : raw.keySet()) {
             if (!counts.containsKey(topic)) {
-                throw new InvalidPlanException("topic_ids." + topic + ": the plan has no count of its partitions");
+                throw new InvalidPlanException("topic_ids." + topic + ": the topic is not in partition_counts");
             }
             ids.put(topic, text(raw, topic));
         }

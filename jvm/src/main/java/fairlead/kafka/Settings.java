@@ -29,7 +29,7 @@ final class Settings {
             return otherwise;
         }
         if (value.toString().trim().isEmpty()) {
-            throw new ConfigException(name + " is empty: is a variable not set? Remove the option to use none");
+            throw new ConfigException(name + " is empty: is a variable not set? To use none, omit the option");
         }
         return value.toString().trim();
     }

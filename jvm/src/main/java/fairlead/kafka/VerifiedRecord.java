@@ -114,7 +114,7 @@ record VerifiedRecord(Identity identity, PlanDocument plan, Instant leaseUntil) 
             throw new InvalidPlanException("The record is not signed");
         }
         if (found.getOrDefault("cluster", none).length == 0 || found.getOrDefault("log", none).length == 0) {
-            throw new InvalidPlanException("The record is signed, but lacks the headers `cluster` and `log`");
+            throw new InvalidPlanException("The record is signed, but lacks the header `cluster` or `log`");
         }
         byte[] signature = Signatures.decode(
             new String(found.get("signature"), StandardCharsets.ISO_8859_1));
