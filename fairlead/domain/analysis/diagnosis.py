@@ -339,7 +339,7 @@ def _without_owner(basis: Basis) -> Diagnosis | None:
     worst = int(np.where(late, lag_s, -1.0).argmax())
     name, more = basis.partition(worst), _and_more(int(late.sum()))
     lag = plural(int(basis.observations.recent.lag[-1, worst]), "record")
-    evidence = f"No member owns {name}{more}; the lag of {name} is {lag}."
+    evidence = f"{name}{more} has no owner; the lag of {name} is {lag}."
     return Diagnosis("unbalanced", basis.partitions(late), evidence)
 
 
