@@ -215,8 +215,8 @@ class Policy(_Rule):
         """Convert false to None. Refuse true, which does not say whose names to compare."""
         if value is True or value in ("true", "True"):
             raise ValueError(
-                'must be "database" (a second database login approves) or "proxy" (or two people '
-                "on web pages, whom the proxy names)"
+                'must be "database" (another database login approves) or "proxy" (another database '
+                "login, or two people on web pages, approve)"
             )
         return None if value is False else value
 

@@ -344,8 +344,8 @@ class StoredPlan:
         document = PlanDocument.from_bytes(self.document, group=self.group)
         if (document.version, document.plan_id) != (self.version, str(self.plan_id)):
             raise TamperedPlanError(
-                f"{name}: its document is that of version {document.version}, plan"
-                f" {document.plan_id}"
+                f"{name}: the stored document is another plan's: version {document.version}, plan "
+                f"{document.plan_id}"
             )
         return document
 

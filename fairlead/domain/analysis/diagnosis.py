@@ -421,7 +421,7 @@ def _overloaded(basis: Basis) -> Diagnosis | None:
         whole = ""
         if loads.sum() < target * most.sum():
             up_to = loads.max() / speeds.at_most[of_set].max()
-            whole = f" (up to {up_to:.0%} of a member's capacity in one partition)"
+            whole = f" (one partition alone needs up to {up_to:.0%} of a member's capacity)"
         surely = "at most " if most.sum() > speeds.per_s[of_set].sum() else ""
         return Diagnosis(
             "overloaded",

@@ -235,7 +235,7 @@ def _plug_in(rights: Rights, by_broker: Collection[str]) -> Finding:
         detail = f"brokers {', '.join(without)} lack the assignor that {count} need to follow plans"
         return Finding("plug-in", "warning", detail, "see docs/consumers/kip-848.md")
     if "DESCRIBE_CONFIGS" not in rights.on_cluster():
-        detail = f"no right to read whether brokers have the assignor for {count}"
+        detail = f"without DESCRIBE_CONFIGS, it is unknown whether {count} can follow plans"
         return Finding("plug-in", "warning", detail, remedy(CLUSTER, "", ["DESCRIBE_CONFIGS"]))
     return Finding(
         "plug-in", "ok", f"brokers have the assignor with which {count} can follow plans"

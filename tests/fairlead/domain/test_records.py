@@ -50,7 +50,7 @@ def test_another_versions_document_is_refused(plan: StoredPlan) -> None:
     other = replace(
         plan, document=value, sha256=content_hash(value), approved_sha256=content_hash(value)
     )
-    with pytest.raises(TamperedPlanError, match="its document is that of version 6"):
+    with pytest.raises(TamperedPlanError, match="another plan's: version 6"):
         other.verify()
 
 
