@@ -1,8 +1,9 @@
 """Automatic rollback: the previous version replaces a plan that made its group worse.
 
-Belongs here: the version to return to, and whether a person decides. Belongs elsewhere: detecting a
-regression (`fairlead.domain.regression`), creating the version (`rollback`), and withdrawing a
-first plan, which has no previous version (`publication`).
+Belongs here: whether a person decides. Belongs elsewhere: detecting a regression
+(`fairlead.domain.regression`), which version to return to (`record_regression` in
+`migrations/sql/regression_checks.sql`), creating the new version (`rollback`), and withdrawing the
+plan if there is no version to return to (`publication`).
 """
 
 import logging
@@ -49,8 +50,8 @@ def roll_back_regressions(
 
     Returns
     -------
-    The new versions. If a group's first plan caused a regression, there is no version to return to,
-    and the publication pass withdraws the plan.
+    The new versions. If there is no version to return to, because the plan is the first or follows
+    a withdrawal, the publication pass withdraws the plan.
     """
     sure = {group: analysed for group, analysed in regressions.items() if analysed.sure}
     for plan in store.in_state("published", groups=sure) if sure else ():
@@ -91,7 +92,7 @@ def _go_back(
     live: Callable[[str], LiveGroup],
     now: datetime,
 ) -> StoredPlan:
-    assert regression.back_to is not None  # noqa: S101 - first plans are withdrawn
+    assert regression.back_to is not None  # noqa: S101 - otherwise it is withdrawn
     why = f"version {regression.version} caused a regression: {regression.evidence}"
     plan, _ = rollback(
         store,

@@ -133,7 +133,7 @@ def publish_groups(
 
 
 def withdrawals_of_regressions(plans: PlanStore) -> Sequence[PublishRequest]:
-    """Return requests to withdraw plans that made their groups worse and have no earlier version.
+    """Return requests to withdraw plans that made their groups worse, if none can replace them.
 
     If the group's policy leaves decisions to a person, nothing is requested.
     """

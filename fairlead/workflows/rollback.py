@@ -1,7 +1,7 @@
 """Rollback: propose the assignment of an old version as a new version.
 
 Belongs here: conditions of a rollback, and its draft with the present lag. Belongs elsewhere:
-publishing the new version, which needs approval like any plan (`publication`).
+approving it (`automatic_rollback`, or a person) and publishing it (`publication`).
 """
 
 from collections.abc import Callable

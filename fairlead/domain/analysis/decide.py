@@ -189,7 +189,9 @@ def decide(
 
 
 def _hold(analysis: Analysis) -> str | None:
-    """Return the reason why no candidate can become a plan; None if a candidate can.
+    """Return the reason for no plan except one for partitions without an owner or rack traffic.
+
+    None: a candidate can become a plan.
 
     If no member will exceed the objective, or all catch up without a plan about as soon as with the
     best one, the reason is the diagnosis with its evidence.
@@ -351,7 +353,8 @@ def _saves_enough(analysis: Analysis, traffic: RackTraffic, per_s: float) -> boo
 def _worth(analysis: Analysis, candidate: Candidate) -> tuple[bool, str]:
     """Return whether a candidate is worth its moves, and why.
 
-    `candidates._pays` compares benefit and moves in the same way for each reader set.
+    `candidates._pays` does the same for each reader set, but counts only the moves if the group is
+    eager.
     """
     rules, kept = analysis.rules, analysis.kept
     planned, owner = candidate.forecast, candidate.assignment.owner

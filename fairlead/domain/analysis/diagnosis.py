@@ -23,7 +23,7 @@ diagnosis:
 10. unknown: each member gets at least its capacity, but may be faster than is known.
 11. unbalanced: in all other cases in which a member is forecast to exceed the objective.
 12. recovering: over the objective now, and within it at the horizon.
-13. healthy: within the objective now and at the horizon.
+13. healthy: within the objective now and, within the error of the forecast, at the horizon.
 
 5 to 11 are checked only if a member is forecast to exceed the objective.
 """

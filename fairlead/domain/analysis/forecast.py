@@ -36,8 +36,8 @@ class Forecast:
     Parameters
     ----------
     time_lag_s
-        The worst partition's time lag at the horizon, seconds. Partitions of silent members, and
-        stuck and throttled ones, are forecast without their backlog.
+        The worst member's time lag at the horizon, seconds: a mean over its partitions. Stuck and
+        throttled partitions are forecast without their backlog. Silent members count as 0.
     utilisation
         Arrivals divided by capacity of the most utilised member; above 1 the member falls behind.
     loss_s
