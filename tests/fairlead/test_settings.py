@@ -60,7 +60,7 @@ ISSUER = 'jwks_url = "{}"\nissuer = "i"\naudience = "a"\n'
         ('header.secret = "short"', r"web\.header\.secret: must have at least 32"),
         ('header.secret = "{S}é"', r"web\.header\.secret: .*openssl rand"),
         ('header = {secret = "{S}", name = "X_User"}', r"web\.header\.name: "),
-        ('header = {secret = "{S}", name = "x-fairlead-secret"}', r"web\.header\.secret_name: the name and"),
+        ('header = {secret = "{S}", name = "x-fairlead-secret"}', r"secret_name: the name and"),
         (
             'header.secret = "{S}"\n[web.token]\n{T}',
             r"web\.header: set either web\.token or web\.header",

@@ -163,7 +163,7 @@ def test_rows_survive_the_next_revision(
     with transaction(engine) as connection:
         assert connection.scalar(text("SELECT priority FROM fairlead.plan")) == 7
     monkeypatch.undo()
-    with pytest.raises(ConfigurationError, match="is at the revision 0002"):
+    with pytest.raises(ConfigurationError, match="its revision is 0002"):
         migrate.upgrade(migrated)
 
 
