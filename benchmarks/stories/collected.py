@@ -755,7 +755,6 @@ def _a_transaction_for_each_checkpoint() -> Scene:
         "One look with more does not tell what will come; each consumer keeps up with what usually "
         "comes.",
         "recovering|healthy",
-        never=("repartition",),
     ),
 )
 def _a_dump_seen_once() -> Scene:

@@ -909,7 +909,7 @@ def _client_needs_the_time() -> Scene:
     Right(
         "Both consumers read all that arrives in every sample, and work 60 % of the time.",
         "healthy",
-        never=("overloaded", "would be enough; there are 1"),
+        never=("overloaded",),
     ),
 )
 def _aborted_transactions() -> Scene:

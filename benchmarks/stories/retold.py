@@ -95,7 +95,6 @@ _STORIES: Final[Mapping[str, tuple[str, str, Right]]] = {
             "A day of samples holds 72 of its commits.",
             "slow member|overloaded",
             plan=None,
-            never=("it takes",),
         ),
     ),
     "flush-size-1000": (
