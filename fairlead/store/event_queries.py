@@ -16,7 +16,9 @@ _STEPS: Final = """
 WITH step AS (
     SELECT group_id AS "group", version, state, at, actor, reason, transaction_id,
            CAST(CAST(transaction_id AS text) AS xid8) AS taken_in
-    FROM fairlead.plan_event WHERE state <> 'proposed'
+    FROM fairlead.plan_event AS event WHERE state <> 'proposed' AND (
+        state NOT IN ('expired', 'stale')
+        OR version = (SELECT max(version) FROM fairlead.plan WHERE group_id = event.group_id))
 )
 SELECT "group", version, state, at, actor, reason FROM step
 WHERE pg_visible_in_snapshot(taken_in, CAST(:until AS pg_snapshot))
@@ -77,7 +79,10 @@ def read_history(
 
 
 def read_steps(engine: Engine, since: str | None) -> tuple[list[Row], str]:
-    """Return the new steps of all groups' plans, except proposals, the oldest first.
+    """Return the new steps of all groups' plans, the oldest first.
+
+    Left out are proposals, and ends of versions that were not published and have been replaced by a
+    newer one: people need to see the newer one.
 
     Parameters
     ----------

@@ -29,6 +29,14 @@ def test_step_that_commits_after_later_ones_is_read_once(
     assert read_steps(store.engine, cursor)[0] == []
 
 
+def test_end_of_a_replaced_version_is_no_step(store: PlanStore, draft: MakeDraft) -> None:
+    """If a new version replaces a waiting one, no step says that the old version has expired."""
+    record_decision(store, draft())
+    record_decision(store, draft("s2"))
+    assert [store.get("orders", version).state for version in (1, 2)] == ["expired", "proposed"]
+    assert read_steps(store.engine, None)[0] == []
+
+
 def test_foreign_cursor_starts_from_the_beginning(store: PlanStore, draft: MakeDraft) -> None:
     """If a cursor is invalid or from another database, all steps are read."""
     record_decision(store, draft())
