@@ -178,7 +178,7 @@ class PlanningSettings(_Section):
     again: timedelta = Field(
         default=timedelta(minutes=10),
         gt=timedelta(0),
-        description="A group that still needs a plan so long after a decision is planned again.",
+        description="Pause before a group that still needs a plan is planned again.",
     )
 
 

@@ -41,7 +41,7 @@ class ApprovalConfig(VersionConfig):
 
     sha256: str | None = Field(
         default=None,
-        description="Hash of the document that you have seen; empty: approve the stored one.",
+        description="Hash of the document that you have read. If empty, no hash is compared.",
     )
 
 

@@ -89,7 +89,7 @@ class HeaderSettings(_Proof):
         default="X-Forwarded-Email", description="The header with the person's name."
     )
     secret_name: HeaderName = Field(
-        default="X-Fairlead-Secret", description="The header in which the proxy sends its secret."
+        default="X-Fairlead-Secret", description="The header with the shared secret."
     )
     secret: Annotated[SecretStr, AfterValidator(_long_enough)] = Field(
         description="Secret that only the proxy and this server know."

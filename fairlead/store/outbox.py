@@ -288,5 +288,5 @@ def _require_lock(connection: Connection, lock: PartitionLock) -> None:
     last = connection.scalar(select(func.fairlead_raw.partition_turn(lock.topic, lock.partition)))
     if last != lock.number:
         raise StoreUnavailableError(
-            f"Another publisher has taken over {lock.topic}-{lock.partition}"
+            f"Lost {lock.topic}-{lock.partition} to another publisher, which will finish the batch"
         )

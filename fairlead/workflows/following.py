@@ -79,7 +79,7 @@ def follow(
             {topic for described in described_groups.values() for topic in read_by(described)}
         )
     except FairleadError as error:
-        log.warning("Groups to which brokers assign partitions are skipped this time: %s", error)
+        log.warning("Groups of the consumer protocol (KIP-848) are skipped this time: %s", error)
         return []
     failure = unusable or send_members(topic, described_groups, topics)
     counts = {topic: count for topic, (_, count) in topics.items()}

@@ -15,8 +15,8 @@ from fairlead.domain.analysis.reported_work import MeasuredWork, ReportSeries, r
 from fairlead.domain.analysis.sample_series import SampleSeries
 from fairlead.domain.analysis.thresholds import SEVERAL, STEPS
 
-#: Seconds. Arrival rates and commits are evaluated over this time before the last sample, commits
-#: over all samples if a member has too few in this time.
+#: Seconds. Arrival rates and commits are evaluated over this time before the last sample. If a
+#: member has too few commits in this time, commits are evaluated over all samples.
 HISTORY_S: Final = 3600.0
 #: At least this many newest samples are used, even if they are older than `HISTORY_S`.
 LEAST_SAMPLES: Final = STEPS + 4

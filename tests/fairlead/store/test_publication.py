@@ -48,7 +48,7 @@ def test_publisher_that_lost_its_lock_cannot_record_a_failure(
     (entry,) = add_entries(store)
     outbox, lost = Outbox(store.engine), last_turn(store)
     sent_since = last_turn(store)
-    with pytest.raises(StoreUnavailableError, match="Another publisher has taken over plans-0"):
+    with pytest.raises(StoreUnavailableError, match="Lost plans-0 to another publisher"):
         how(outbox, {"orders": (entry, "it is not there")}, lost)
     assert store.get("orders", 1).state == "sending"
     how(outbox, {"orders": (entry, "it is not there")}, sent_since)
